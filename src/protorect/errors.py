@@ -1,0 +1,39 @@
+"""What can go wrong through no fault of ours.
+
+    ProtorectError                 (ValueError)
+    |-- DataError                  a file or an array that cannot be used as it is
+    |-- OptionError                a name or a value that is not allowed
+    `-- MissingExtraError          an optional dependency that is not installed
+
+A message says what was wrong, what was given, what is allowed and what to do. The command
+line prints it on one line and ends with exit code 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ProtorectError(ValueError):
+    """A mistake in what was given; the message names the way out."""
+
+
+class DataError(ProtorectError):
+    """A file or an array that cannot be used as it is."""
+
+
+class OptionError(ProtorectError):
+    """A name or a value that is not one of those allowed."""
+
+
+class MissingExtraError(ProtorectError):
+    """An optional dependency that is not installed; the message has the line that installs it."""
+
+
+def unknown_name(kind: str, given: str, allowed: Iterable[str]) -> OptionError:
+    """The error for a name that is not known, with the nearest known one suggested."""
+    names = sorted(allowed)
+    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return OptionError(f"unknown {kind} {given!r}.{hint} Known: {', '.join(names)}.")
