@@ -22,9 +22,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(21, "it is a folder; give the name of a file", str(path))
-        handle, name = tempfile.mkstemp(
-            prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent
-        )
+        handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
         os.close(handle)
     except OSError as error:
         raise _cannot_write(path, error) from error

@@ -1,0 +1,87 @@
+"""Named arrays in a .npz file: never unpickled, sizes checked before anything is allocated."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from protorect.errors import DataError
+from protorect.files import written_whole
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
+    """Write a .npz file with these arrays, whole or not at all."""
+    with written_whole(path) as beside, beside.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def load_arrays(
+    path: str | os.PathLike[str], required: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> Arrays:
+    """Read the named arrays of a .npz file; arrays of other names are left alone."""
+    path = Path(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            held = {Path(name).stem for name in archive.namelist() if name.endswith(".npy")}
+            missing = [name for name in required if name not in held]
+            if missing:
+                raise DataError(
+                    f"{path} has no array {', '.join(missing)}; it holds "
+                    f"{', '.join(sorted(held)) or 'no arrays'}."
+                )
+            wanted = [*required, *(name for name in optional if name in held)]
+            return {name: _read(archive, f"{name}.npy", path) for name in wanted}
+    except FileNotFoundError as error:
+        raise DataError(f"there is no file {path}.") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a folder; give a .npz file.") from error
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise DataError(f"{path} is not a .npz file, or only part of one.") from error
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
+
+
+def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
+    try:
+        with archive.open(member) as file:
+            shape, dtype = _header(file)
+        if dtype.hasobject:
+            raise DataError(
+                f"{path}: {member} holds pickled objects, which are never read. "
+                "Save plain arrays of numbers or strings."
+            )
+        claimed = math.prod(shape) * dtype.itemsize
+        if claimed > archive.getinfo(member).file_size:
+            raise DataError(f"{path}: {member} claims shape {shape} but has not the data for it.")
+        if claimed > _physical_memory():
+            raise DataError(f"{path}: {member} of shape {shape} does not fit into memory.")
+        with archive.open(member) as file:
+            return np.asarray(npy.read_array(file, allow_pickle=False))
+    except (ValueError, zlib.error, NotImplementedError, RuntimeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path}: {member} cannot be read: {error}.") from error
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = npy.read_magic(file)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def _physical_memory() -> float:
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return float("inf")

@@ -1,0 +1,211 @@
+"""Few-shot episodes: seeded, leak-free, drawn all at once, saved and loaded.
+
+An episode is rows of a feature table: a few labelled ones per class (the support) and unlabelled
+ones (the queries). Episodes are data: the same file gives two programs the same tasks.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from protorect.arrays import load_arrays, save_arrays
+from protorect.draws import Ints, draw_distinct
+from protorect.errors import DataError, OptionError
+
+DISTRACTOR = -1  # the class position of a query that belongs to none of the episode's classes
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Row numbers of many episodes of one shape.
+
+    Parameters
+    ----------
+    support
+        (episodes, way, shot), rows of the labelled samples.
+    query
+        (episodes, n_query), rows of the unlabelled ones, class after class, distractors last.
+    query_way
+        (episodes, n_query), position 0 .. way - 1 of each query's class in its episode, or
+        `DISTRACTOR`. For scoring only: methods never see it.
+    """
+
+    support: Ints
+    query: Ints
+    query_way: Ints
+
+    def __post_init__(self) -> None:
+        if self.support.ndim != 3 or self.query.ndim != 2 or 0 in self.support.shape[1:]:
+            raise DataError(
+                "episodes need support (episodes, way, shot) and query (episodes, n_query), "
+                f"got {self.support.shape} and {self.query.shape}."
+            )
+        if self.query.shape != self.query_way.shape or len(self.query) != len(self.support):
+            raise DataError(
+                "support, query and query_way must describe the same episodes, got "
+                f"{self.support.shape}, {self.query.shape} and {self.query_way.shape}."
+            )
+        if len(self) == 0 or not (self.query_way != DISTRACTOR).any(axis=1).all():
+            raise DataError("every episode needs a query that belongs to one of its classes.")
+        if self.query_way.min() < DISTRACTOR or self.query_way.max() >= self.way:
+            raise DataError(f"query_way must lie in -1 .. {self.way - 1}, the classes' positions.")
+
+    def __len__(self) -> int:
+        return len(self.support)
+
+    @property
+    def way(self) -> int:
+        """Number of classes in an episode."""
+        return int(self.support.shape[1])
+
+    @property
+    def shot(self) -> int:
+        """Number of support samples of each class."""
+        return int(self.support.shape[2])
+
+    def with_shot(self, shot: int) -> Episodes:
+        """The same episodes with only the first `shot` support samples of each class."""
+        if not 1 <= shot <= self.shot:
+            raise OptionError(f"these episodes have {self.shot} shots; {shot} cannot be taken.")
+        return Episodes(self.support[:, :, :shot], self.query, self.query_way)
+
+    def check_rows(self, n_rows: int) -> None:
+        """Raise DataError if a row number lies outside a table of `n_rows` rows."""
+        lowest = min(self.support.min(), self.query.min())
+        highest = max(self.support.max(), self.query.max())
+        if lowest < 0 or highest >= n_rows:
+            raise DataError(
+                f"these episodes use rows {lowest} .. {highest}, the features have {n_rows} rows: "
+                "they were drawn from another feature file."
+            )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz file with support, query and query_way."""
+        save_arrays(path, support=self.support, query=self.query, query_way=self.query_way)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Episodes:
+        """Read what `save`, or another program that keeps to the format, wrote."""
+        arrays = load_arrays(path, required=("support", "query", "query_way"))
+        for name, array in arrays.items():
+            if not np.issubdtype(array.dtype, np.integer):
+                raise DataError(f"{Path(path)}: {name} must hold integers, it holds {array.dtype}.")
+        names = ("support", "query", "query_way")
+        return cls(*(arrays[name].astype(np.int64, copy=False) for name in names))
+
+
+def sample_episodes(
+    labels: ArrayLike,
+    *,
+    way: int = 5,
+    shot: int = 1,
+    query: int = 15,
+    episodes: int = 600,
+    seed: int = 0,
+    dirichlet: float | None = None,
+    distractors: int = 0,
+) -> Episodes:
+    """Draw episodes from labelled rows; support and queries never share a row.
+
+    The queries are drawn before the support, so that a smaller `shot` gives the same episodes
+    with fewer support samples.
+
+    Parameters
+    ----------
+    labels
+        (n,), the class of every row: numbers or strings.
+    way, shot, query
+        Classes in an episode, support samples and queries of each.
+    episodes
+        How many.
+    seed
+        The same seed gives the same episodes.
+    dirichlet
+        If given, the way x query queries are shared out among the classes in proportions drawn
+        from a Dirichlet distribution with this alpha, as far as the classes have samples.
+    distractors
+        Further classes with `query` samples each that belong to none of the episode's classes.
+    """
+    _check_counts(way=way, shot=shot, query=query, episodes=episodes)
+    if distractors < 0:
+        raise OptionError(f"distractors is {distractors}; it must be 0 or more.")
+    if dirichlet is not None and not 0 < dirichlet < float("inf"):
+        raise OptionError(f"dirichlet is {dirichlet}; it must be a number above 0.")
+    names, rows, starts, sizes = _rows_by_class(np.asarray(labels))
+    _check_enough(names, sizes, way + distractors, shot, query)
+
+    rng = np.random.default_rng(seed)
+    everyone = np.full(episodes, len(names))
+    classes = draw_distinct(rng, everyone, way + distractors)  # (episodes, way + distractors)
+    counts = np.full(classes.shape, query)  # queries of each class
+    if dirichlet is not None:
+        proportions = rng.dirichlet(np.full(way, dirichlet), size=episodes)
+        counts[:, :way] = _shared_out(proportions, way * query, sizes[classes[:, :way]] - shot)
+
+    most = int(counts.max())
+    drawn = draw_distinct(rng, sizes[classes.ravel()], most + shot)
+    drawn = rows[starts[classes][..., None] + drawn.reshape(*classes.shape, most + shot)]
+    # Of its draws, a class gives the first ones to the queries and the next ones to the support.
+    behind = counts[:, :way, None] + np.arange(shot)
+    asked = np.arange(most) < counts[..., None]  # (episodes, way + distractors, most)
+    positions = np.append(np.arange(way), np.full(distractors, DISTRACTOR))
+    return Episodes(
+        support=np.take_along_axis(drawn[:, :way], behind, axis=-1),
+        query=drawn[..., :most][asked].reshape(episodes, -1),
+        query_way=np.broadcast_to(positions[:, None], asked.shape)[asked].reshape(episodes, -1),
+    )
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if count < 1:
+            raise OptionError(f"{name} is {count}; it must be 1 or more.")
+
+
+def _rows_by_class(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints, Ints, Ints]:
+    """The classes, the rows sorted by class, and where each class starts and how long it is."""
+    if labels.ndim != 1 or len(labels) == 0:
+        raise DataError(f"labels must be one per row, (n,), got shape {labels.shape}.")
+    names, numbers, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    rows = np.argsort(numbers, kind="stable")
+    return names, rows, np.cumsum(sizes) - sizes, sizes
+
+
+def _check_enough(names: NDArray[Any], sizes: Ints, classes: int, shot: int, query: int) -> None:
+    if len(names) < classes:
+        raise OptionError(
+            f"an episode needs {classes} classes, there are {len(names)}. "
+            "Ask for fewer ways or distractors, or give features of more classes."
+        )
+    short = np.flatnonzero(sizes < shot + query)
+    if len(short):
+        others = f" (and {len(short) - 1} other classes)" if len(short) > 1 else ""
+        raise DataError(
+            f"class {names[short[0]]} has {sizes[short[0]]} samples{others}, {shot} shots and "
+            f"{query} queries need {shot + query}. Ask for fewer, or leave the class out."
+        )
+
+
+def _shared_out(proportions: NDArray[np.float64], total: int, room: Ints) -> Ints:
+    """Whole numbers (episodes, way) near proportions x total that sum to total and fit the room.
+
+    Largest remainders first; what does not fit a class goes to those with most of a share.
+    """
+    exact = proportions * total
+    counts = np.floor(exact).astype(np.int64)
+    missing = total - counts.sum(axis=1, keepdims=True)
+    by_remainder = np.argsort(np.argsort(counts - exact, axis=1), axis=1)
+    counts = np.minimum(counts + (by_remainder < missing), room)
+    order = np.argsort(-proportions, axis=1)
+    space = np.take_along_axis(room - counts, order, axis=1)
+    rest = total - counts.sum(axis=1, keepdims=True)
+    extra = np.clip(rest - (np.cumsum(space, axis=1) - space), 0, space)
+    shared: Ints = counts.copy()
+    np.put_along_axis(shared, order, np.take_along_axis(counts, order, axis=1) + extra, axis=1)
+    return shared

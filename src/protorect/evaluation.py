@@ -1,0 +1,206 @@
+"""Features x methods x episodes -> results with intervals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from protorect.episodes import DISTRACTOR, Episodes, sample_episodes
+from protorect.errors import OptionError
+from protorect.features import FeatureTable
+from protorect.functional import predictions
+from protorect.methods import Method, method
+from protorect.stats import Estimate, mean_interval, paired_difference
+from protorect.unitrows import UnitRows
+
+CHUNK_BYTES = 24 * 2**20  # of features and scores worked on at a time: stays in the outer cache
+_SCORE_ARRAYS = 8  # arrays of the size of the scores that a method may hold at once
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How well one method did on one set of episodes.
+
+    Parameters
+    ----------
+    method
+        Its name, options included.
+    way, shot
+        Of the episodes.
+    query
+        Queries per class that were asked for, or on average where a file told the episodes.
+    accuracy, ci95
+        Mean over the episodes in percent, and the half-width of its 95 % interval.
+    seconds
+        What the method took on all episodes, reading the features not included.
+    per_episode
+        (episodes,), accuracy in percent.
+    predictions
+        (episodes, n_query), the class position 0 .. way - 1 predicted for each query.
+    """
+
+    method: str
+    way: int
+    shot: int
+    query: int
+    accuracy: float
+    ci95: float
+    seconds: float
+    per_episode: NDArray[np.float64] = field(repr=False)
+    predictions: NDArray[np.int32] = field(repr=False)
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes."""
+        return len(self.per_episode)
+
+    def minus(self, other: Result) -> Estimate:
+        """Paired difference of the accuracies on the same episodes, with its own interval."""
+        return paired_difference(self.per_episode, other.per_episode)
+
+
+def evaluate(
+    features: ArrayLike | Tensor,
+    labels: ArrayLike | Tensor,
+    methods: Sequence[str | Method] = ("cspn", "bd-cspn"),
+    *,
+    way: int = 5,
+    shot: int | Sequence[int] = (1, 5),
+    query: int = 15,
+    episodes: int | Episodes = 600,
+    seed: int = 0,
+    dirichlet: float | None = None,
+    distractors: int = 0,
+    device: str | torch.device | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Run every method on the same episodes.
+
+    Parameters
+    ----------
+    features
+        (n, dim), numpy or torch, floating point of any width.
+    labels
+        (n,), numbers or strings.
+    methods
+        Names, with options where wanted: "bd-cspn", "bd-cspn:z=4,epsilon=20".
+    way, shot, query, seed, dirichlet, distractors
+        Of the episodes, see `sample_episodes`. Several shots share their classes and queries.
+    episodes
+        How many to draw, or `Episodes` that were drawn before; then `way`, `query`, `seed`,
+        `dirichlet` and `distractors` are theirs.
+    device
+        Where to compute; where the features are, if not given.
+    progress
+        Called with the episodes done and to do.
+
+    Returns
+    -------
+    list of Result
+        Shot by shot, in the order of `methods`.
+    """
+    chosen = [method(spelling) for spelling in methods]
+    if not chosen:
+        raise OptionError("no method given.")
+    shots = [shot] if isinstance(shot, int) else list(shot)
+    if not shots:
+        raise OptionError("no shot given.")
+    table = FeatureTable.of(features, labels, device)
+    if not isinstance(episodes, Episodes):
+        episodes = sample_episodes(
+            table.labels,
+            way=way,
+            shot=max(shots),
+            query=query,
+            episodes=episodes,
+            seed=seed,
+            dirichlet=dirichlet,
+            distractors=distractors,
+        )
+    episodes.check_rows(len(table.rows))
+    told = _told(progress, len(episodes) * len(shots))
+    by_shot = [_evaluate_shot(table, chosen, episodes.with_shot(k), told) for k in shots]
+    return [result for results in by_shot for result in results]
+
+
+@torch.inference_mode()
+def _evaluate_shot(
+    table: FeatureTable, methods: list[Method], episodes: Episodes, told: Callable[[int], None]
+) -> list[Result]:
+    """Results of all methods on episodes of one shape, a bounded chunk at a time."""
+    predicted = np.empty((len(methods), *episodes.query.shape), dtype=np.int32)
+    seconds = np.zeros(len(methods))
+    labels = torch.arange(episodes.way).repeat_interleave(episodes.shot).to(table.rows.device)
+    for part, support, query in _tasks(table, episodes):
+        for i, chosen in enumerate(methods):
+            start = time.perf_counter()
+            predicted[i, part] = predictions(chosen(support, labels, query)).cpu().numpy()
+            seconds[i] += time.perf_counter() - start
+        told(part.stop - part.start)
+    scored = episodes.query_way != DISTRACTOR
+    right = (predicted == episodes.query_way).sum(axis=2)  # no prediction equals DISTRACTOR
+    accuracies = 100 * right / scored.sum(axis=1)  # (methods, episodes)
+    query_per_class = round(scored.sum() / (len(episodes) * episodes.way))
+    return [
+        Result(
+            chosen.name,
+            episodes.way,
+            episodes.shot,
+            query_per_class,
+            *mean_interval(accuracies[i]),
+            seconds=float(seconds[i]),
+            per_episode=accuracies[i],
+            predictions=predicted[i],
+        )
+        for i, chosen in enumerate(methods)
+    ]
+
+
+def _tasks(table: FeatureTable, episodes: Episodes) -> Iterator[tuple[slice, UnitRows, UnitRows]]:
+    """Which episodes, their support and their queries, for one chunk after the other.
+
+    A chunk is valid until the next is asked for.
+    """
+    dim, n_support = table.rows.shape[1], episodes.way * episodes.shot
+    samples = torch.from_numpy(
+        np.concatenate([episodes.support.reshape(len(episodes), -1), episodes.query], axis=1)
+    )
+    width = samples.shape[1]
+    size = _chunk_size(width, dim, episodes.way, table.scale.element_size())
+    # One buffer for all chunks: fresh memory would have to be mapped by the system each time.
+    buffer = table.rows.new_empty((min(size, len(samples)) * width, dim))
+    for start in range(0, len(samples), size):
+        chunk = samples[start : start + size].to(table.rows.device)
+        gathered = buffer[: chunk.numel()]
+        torch.index_select(table.rows, 0, chunk.flatten(), out=gathered)
+        rows = gathered.view(*chunk.shape, dim).to(table.scale.dtype)
+        scale = table.scale[chunk]
+        support = UnitRows(rows[:, :n_support], scale[:, :n_support])
+        query = UnitRows(rows[:, n_support:], scale[:, n_support:])
+        yield slice(start, start + len(chunk)), support, query
+
+
+def _chunk_size(samples: int, dim: int, ways: int, item: int) -> int:
+    """How many episodes are worked on at a time."""
+    bytes_each = samples * (dim + _SCORE_ARRAYS * ways) * item
+    return max(1, CHUNK_BYTES // bytes_each)
+
+
+def _told(progress: Progress | None, total: int) -> Callable[[int], None]:
+    done = 0
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
+    return tell

@@ -1,0 +1,1 @@
+"""Results as tables, plots and pages. Reads results, never models."""

@@ -1,0 +1,93 @@
+"""Results as a table in the terminal, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from protorect.evaluation import Result
+from protorect.stats import Estimate
+
+COLUMNS = ("method", "way", "shot", "query", "episodes", "accuracy", "ci95", "seconds")
+
+
+def results_table(results: Sequence[Result], title: str | None = None) -> Table:
+    """A row a method, an accuracy a shot, and the paired difference to the first method."""
+    shots = list(dict.fromkeys(result.shot for result in results))
+    methods = list(dict.fromkeys(result.method for result in results))
+    found = {(result.method, result.shot): result for result in results}
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    table.add_column("method")
+    for shot in shots:
+        table.add_column(f"{shot}-shot", justify="right")
+        if len(methods) > 1:
+            table.add_column(f"minus {methods[0]}", justify="right")
+    for name in methods:
+        cells = [name]
+        for shot in shots:
+            result, first = found[name, shot], found[methods[0], shot]
+            cells.append(accuracy_text(result))
+            if len(methods) > 1:
+                cells.append("" if result is first else difference_text(result.minus(first)))
+        table.add_row(*cells)
+    return table
+
+
+def accuracy_text(result: Result) -> str:
+    """Accuracy in percent with its interval, as in "84.10 ± 0.52"."""
+    return f"{result.accuracy:.2f}{_interval(result.ci95)}"
+
+
+def difference_text(difference: Estimate) -> str:
+    """A difference of accuracies with its interval, as in "+2.60 ± 0.31"."""
+    return f"{difference.mean:+.2f}{_interval(difference.ci95)}"
+
+
+def results_json(results: Sequence[Result], settings: dict[str, Any] | None = None) -> str:
+    """Results, every method's paired difference to the first, and the settings, as JSON."""
+    document = {
+        "results": [_record(result) for result in results],
+        "differences": list(_differences(results)),
+        "settings": settings or {},
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def results_csv(results: Iterable[Result]) -> str:
+    """Results as comma-separated values with a header line."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_record(result) for result in results)
+    return text.getvalue()
+
+
+def _record(result: Result) -> dict[str, Any]:
+    return {column: _plain(getattr(result, column)) for column in COLUMNS}
+
+
+def _differences(results: Sequence[Result]) -> Iterable[dict[str, Any]]:
+    """Each result against the first method's at the same shot."""
+    first: dict[int, Result] = {}
+    for result in results:
+        if result.shot in first:
+            other = first[result.shot]
+            mean, ci95 = result.minus(other)
+            names = {"method": result.method, "minus": other.method, "shot": result.shot}
+            yield names | {"difference": mean, "ci95": _plain(ci95)}
+        first.setdefault(result.shot, result)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN: the interval of a single episode is not known."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _interval(ci95: float) -> str:
+    return "" if math.isnan(ci95) else f" ± {ci95:.2f}"
