@@ -69,6 +69,11 @@ class Episodes:
         """Number of support samples of each class."""
         return int(self.support.shape[2])
 
+    @property
+    def query_per_class(self) -> int:
+        """Number of queries of each class, on average; distractors not counted."""
+        return round(int((self.query_way != DISTRACTOR).sum()) / (len(self) * self.way))
+
     def with_shot(self, shot: int) -> Episodes:
         """The same episodes with only the first `shot` support samples of each class."""
         if not 1 <= shot <= self.shot:
@@ -132,9 +137,8 @@ def sample_episodes(
     distractors
         Further classes with `query` samples each that belong to none of the episode's classes.
     """
-    _check_counts(way=way, shot=shot, query=query, episodes=episodes)
-    if distractors < 0:
-        raise OptionError(f"distractors is {distractors}; it must be 0 or more.")
+    _check_counts(at_least=1, way=way, shot=shot, query=query, episodes=episodes)
+    _check_counts(at_least=0, distractors=distractors, seed=seed)
     if dirichlet is not None and not 0 < dirichlet < float("inf"):
         raise OptionError(f"dirichlet is {dirichlet}; it must be a number above 0.")
     names, rows, starts, sizes = _rows_by_class(np.asarray(labels))
@@ -150,22 +154,22 @@ def sample_episodes(
 
     most = int(counts.max())
     drawn = draw_distinct(rng, sizes[classes.ravel()], most + shot)
-    drawn = rows[starts[classes][..., None] + drawn.reshape(*classes.shape, most + shot)]
+    drawn = drawn.reshape(*classes.shape, most + shot) + starts[classes][..., None]
     # Of its draws, a class gives the first ones to the queries and the next ones to the support.
-    behind = counts[:, :way, None] + np.arange(shot)
     asked = np.arange(most) < counts[..., None]  # (episodes, way + distractors, most)
+    behind = counts[:, :way, None] + np.arange(shot)  # (episodes, way, shot)
     positions = np.append(np.arange(way), np.full(distractors, DISTRACTOR))
     return Episodes(
-        support=np.take_along_axis(drawn[:, :way], behind, axis=-1),
-        query=drawn[..., :most][asked].reshape(episodes, -1),
+        support=rows[np.take_along_axis(drawn[:, :way], behind, axis=-1)],
+        query=rows[drawn[..., :most][asked]].reshape(episodes, -1),
         query_way=np.broadcast_to(positions[:, None], asked.shape)[asked].reshape(episodes, -1),
     )
 
 
-def _check_counts(**counts: int) -> None:
+def _check_counts(at_least: int, **counts: int) -> None:
     for name, count in counts.items():
-        if count < 1:
-            raise OptionError(f"{name} is {count}; it must be 1 or more.")
+        if count < at_least:
+            raise OptionError(f"{name} is {count}; it must be {at_least} or more.")
 
 
 def _rows_by_class(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints, Ints, Ints]:

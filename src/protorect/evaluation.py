@@ -148,13 +148,12 @@ def _evaluate_shot(
     scored = episodes.query_way != DISTRACTOR
     right = (predicted == episodes.query_way).sum(axis=2)  # no prediction equals DISTRACTOR
     accuracies = 100 * right / scored.sum(axis=1)  # (methods, episodes)
-    query_per_class = round(scored.sum() / (len(episodes) * episodes.way))
     return [
         Result(
             chosen.name,
             episodes.way,
             episodes.shot,
-            query_per_class,
+            episodes.query_per_class,
             *mean_interval(accuracies[i]),
             seconds=float(seconds[i]),
             per_episode=accuracies[i],

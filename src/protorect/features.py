@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from protorect.arrays import load_arrays, save_arrays
-from protorect.errors import DataError
+from protorect.errors import DataError, OptionError
+from protorect.tensors import tensor_of
 from protorect.unitrows import inverse, row_norms
 
 
@@ -43,7 +44,7 @@ class FeatureTable:
         device: str | torch.device | None = None,
     ) -> FeatureTable:
         """Check features (n, dim) and labels (n,) and bring them to the device."""
-        rows = _as_tensor(features).to(device)
+        rows = _to_device(_as_tensor(features), device)
         names = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
         if rows.ndim != 2 or 0 in rows.shape:
             raise DataError(f"features must be (n, dim), got shape {tuple(rows.shape)}.")
@@ -52,8 +53,8 @@ class FeatureTable:
                 f"features and labels must have the same length, got {len(rows)} rows of features "
                 f"and labels of shape {names.shape}."
             )
-        if names.dtype.hasobject:
-            names = names.astype(str)
+        if names.dtype.kind not in "biufSU" or (names.dtype.kind == "f" and np.isnan(names).any()):
+            raise DataError(f"labels must be numbers or strings, they are {names.dtype}.")
         if (names == names[0]).all():
             raise DataError(f"all labels are {names[0]}; at least two classes are needed.")
         norms = row_norms(rows)
@@ -61,15 +62,19 @@ class FeatureTable:
         return cls(rows, inverse(norms), names)
 
 
-def load_features(
-    path: str | os.PathLike[str],
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-    """Features (n, dim), labels (n,) and class names, or None, of a .npz feature file."""
+def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Features (n, dim) and labels (n,) of a .npz file; labels are names where it has names."""
     arrays = load_arrays(path, required=("features", "labels"), optional=("class_names",))
-    features = arrays["features"]
-    if features.dtype.kind not in "fiu":
-        raise DataError(f"{Path(path)}: features must be numbers, they are {features.dtype}.")
-    return features, arrays["labels"], arrays.get("class_names")
+    features, labels, names = arrays["features"], arrays["labels"], arrays.get("class_names")
+    if names is None or labels.dtype.kind not in "iu" or labels.size == 0:
+        return features, labels
+    if names.ndim != 1 or labels.min() < 0 or labels.max() >= len(names):
+        raise DataError(
+            f"{Path(path)}: {len(names)} class_names for labels {labels.min()} .. {labels.max()}; "
+            "labels must be positions in class_names."
+        )
+    distinct = len(np.unique(names)) == len(names)  # else a name would merge two classes
+    return features, names[labels] if distinct else labels
 
 
 def save_features(
@@ -90,10 +95,16 @@ def _as_tensor(features: ArrayLike | Tensor) -> Tensor:
         array = np.asarray(features)
         if array.dtype.kind not in "fiub":
             raise DataError(f"features must be numbers, they are {array.dtype}.")
-        if not (array.flags.writeable and array.flags.aligned and array.dtype.isnative):
-            array = array.astype(array.dtype.newbyteorder("="))
-        tensor = torch.from_numpy(array)
+        tensor = tensor_of(array)
     return tensor if tensor.is_floating_point() else tensor.float()
+
+
+def _to_device(rows: Tensor, device: str | torch.device | None) -> Tensor:
+    try:
+        return rows.to(device)
+    except (RuntimeError, AssertionError) as error:  # what torch raises differs by device
+        reason = str(error).splitlines()[0]
+        raise OptionError(f"device {str(device)!r} cannot be used: {reason}") from error
 
 
 def _check_finite(rows: Tensor, norms: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -19,28 +20,42 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(21, "it is a folder; give the name of a file", str(path))
-        handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
+        with _beside(path) as beside:
+            yield beside
+            os.chmod(beside, 0o666 & ~_umask())
+            os.replace(beside, path)
     except OSError as error:
         raise _cannot_write(path, error) from error
-    beside = Path(name)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise DataError if a file cannot be written there; to be asked before long work."""
+    path = Path(path)
     try:
-        yield beside
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, path)
+        with _beside(path):
+            pass
     except OSError as error:
         raise _cannot_write(path, error) from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8, whole or not at all."""
     with written_whole(path) as beside:
         beside.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A new empty file in the folder of `path`, gone in the end."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder; give the name of a file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    try:
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def _cannot_write(path: Path, error: OSError) -> DataError:

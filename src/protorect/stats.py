@@ -35,7 +35,5 @@ def paired_difference(first: ArrayLike, second: ArrayLike) -> Estimate:
     """
     first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if first.shape != second.shape:
-        raise ValueError(
-            f"values of the same episodes are needed, got {first.shape}, {second.shape}"
-        )
+        raise ValueError(f"the same episodes are needed, got {first.shape} and {second.shape}")
     return mean_interval(first - second)

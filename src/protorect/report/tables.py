@@ -17,25 +17,30 @@ from protorect.stats import Estimate
 COLUMNS = ("method", "way", "shot", "query", "episodes", "accuracy", "ci95", "seconds")
 
 
-def results_table(results: Sequence[Result], title: str | None = None) -> Table:
-    """A row a method, an accuracy a shot, and the paired difference to the first method."""
+def results_grid(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: a row a method, an accuracy a shot, the paired difference to the first."""
     shots = list(dict.fromkeys(result.shot for result in results))
     methods = list(dict.fromkeys(result.method for result in results))
     found = {(result.method, result.shot): result for result in results}
-    table = Table(title=title, title_justify="left", caption_justify="left")
-    table.add_column("method")
+    header, rows = ["method"], [[name] for name in methods]
     for shot in shots:
-        table.add_column(f"{shot}-shot", justify="right")
-        if len(methods) > 1:
-            table.add_column(f"minus {methods[0]}", justify="right")
-    for name in methods:
-        cells = [name]
-        for shot in shots:
-            result, first = found[name, shot], found[methods[0], shot]
-            cells.append(accuracy_text(result))
-            if len(methods) > 1:
-                cells.append("" if result is first else difference_text(result.minus(first)))
-        table.add_row(*cells)
+        header += [f"{shot}-shot", f"minus {methods[0]}"]
+        first = found[methods[0], shot]
+        for row, name in zip(rows, methods, strict=True):
+            result = found[name, shot]
+            difference = "" if result is first else difference_text(result.minus(first))
+            row += [accuracy_text(result), difference]
+    return header, rows
+
+
+def results_table(results: Sequence[Result], title: str | None = None) -> Table:
+    """`results_grid` for the terminal."""
+    header, rows = results_grid(results)
+    table = Table(title=title, title_justify="left")
+    for column, name in enumerate(header):
+        table.add_column(name, justify="right" if column else "left")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

@@ -1,0 +1,223 @@
+"""The command through its real entry point, and its answers to bad input."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import clusters
+from protorect import METHODS, Episodes, evaluate
+from protorect.cli import main
+
+COMMAND = Path(sys.executable).parent / "protorect"
+
+
+def protorect(*arguments, cwd=None):
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+@pytest.fixture
+def files(tmp_path, feature_set, monkeypatch):
+    """A folder with good and bad feature files, made the current one."""
+    monkeypatch.chdir(tmp_path)
+    features, labels = feature_set
+    np.savez("good.npz", features=features, labels=labels)
+    broken = features.copy()
+    broken[[3, 17]] = np.nan
+    np.savez("nan.npz", features=broken, labels=labels)
+    np.savez("short.npz", features=features, labels=labels[:-1])
+    np.savez("one-class.npz", features=features, labels=np.zeros_like(labels))
+    np.savez("no-features.npz", labels=labels)
+    np.savez("pickled.npz", features=np.array([{}, {}], dtype=object), labels=labels[:2])
+    Path("corrupt.npz").write_bytes(Path("good.npz").read_bytes()[:999])
+    Path("blocked").write_text("a file where a folder is wanted")
+    return tmp_path
+
+
+def test_the_contract_line(files, feature_set):
+    methods = [word for name in METHODS for word in ("--method", name)]
+    done = protorect(
+        "evaluate", "good.npz", *methods, "--way", 5, "--shot", 1, "--shot", 5, "--query", 15,
+        "--episodes", 60, "--seed", 0, "--save-episodes", "e.npz", "--json", "o.json",
+        "--csv", "o.csv", "--predictions", "p.npz", cwd=files,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = evaluate(*feature_set, list(METHODS), shot=[1, 5], episodes=60)
+
+    document = json.loads(Path("o.json").read_text())
+    fields = {"method", "way", "shot", "query", "episodes", "accuracy", "ci95", "seconds"}
+    assert all(set(record) == fields for record in document["results"])
+    for record, result in zip(document["results"], expected, strict=True):
+        assert record["accuracy"] == pytest.approx(result.accuracy)
+        assert record["ci95"] == pytest.approx(result.ci95)
+        assert (record["method"], record["shot"]) == (result.method, result.shot)
+    assert len(document["differences"]) == 8
+    assert document["differences"][0]["difference"] == pytest.approx(
+        expected[1].accuracy - expected[0].accuracy
+    )
+    assert document["settings"]["seed"] == 0
+    assert "torch" in document["settings"]["versions"]
+
+    table = list(csv.DictReader(Path("o.csv").read_text().splitlines()))
+    assert [row["method"] for row in table] == [result.method for result in expected]
+    assert float(table[0]["accuracy"]) == pytest.approx(expected[0].accuracy)
+
+    predictions = np.load("p.npz")
+    assert (predictions["bd-cspn, 5-shot"] == expected[8].predictions).all()
+    assert Episodes.load("e.npz").support.shape == (60, 5, 5)
+    assert f"{expected[0].accuracy:.2f} ± {expected[0].ci95:.2f}" in done.stdout
+
+
+def test_saved_episodes_give_the_same_results_again(files, capsys):
+    assert (
+        main(
+            [
+                "evaluate",
+                "good.npz",
+                "--episodes",
+                "30",
+                "--save-episodes",
+                "e.npz",
+                "--json",
+                "a.json",
+            ]
+        )
+        == 0
+    )
+    again = "evaluate good.npz --load-episodes e.npz --way 5 --shot 1 --shot 5 --json b.json"
+    assert main(again.split()) == 0
+    results = [json.loads(Path(name).read_text())["results"] for name in ("a.json", "b.json")]
+    for record in results[0] + results[1]:
+        del record["seconds"]
+    assert results[0] == results[1]
+    assert "bd-cspn-classes" in capsys.readouterr().out
+
+
+def test_loaded_episodes_bring_their_shot(files, capsys):
+    line = "evaluate good.npz --method cspn --shot 3 --episodes 5 --save-episodes e.npz"
+    assert main(line.split()) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "good.npz", "--method", "cspn", "--load-episodes", "e.npz"]) == 0
+    assert "3-shot" in capsys.readouterr().out
+
+
+def test_unequal_and_foreign_queries(files):
+    line = "evaluate good.npz --method cspn --shot 1 --episodes 20 --dirichlet 1 --distractors 2"
+    assert main([*line.split(), "--save-episodes", "e.npz"]) == 0
+    episodes = Episodes.load("e.npz")
+    assert (episodes.query_way == -1).sum() == 20 * 2 * 15
+    assert len(set((episodes.query_way == 0).sum(axis=1))) > 3
+
+
+def test_one_episode_has_no_interval(files, capsys):
+    line = "evaluate good.npz --method cspn --shot 1 --episodes 1 --json o.json"
+    assert main(line.split()) == 0
+    assert json.loads(Path("o.json").read_text())["results"][0]["ci95"] is None
+    assert "±" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("missing.npz", "there is no file missing.npz"),
+        ("corrupt.npz", "corrupt.npz is not a .npz file, or only part of one"),
+        ("no-features.npz", "no-features.npz has no array features; it holds labels"),
+        ("pickled.npz", "features.npy holds pickled objects, which are never read"),
+        ("nan.npz", "2 of 480 feature rows hold NaN or infinite values: row 3, 17"),
+        ("short.npz", "480 rows of features and labels of shape (479,)"),
+        ("one-class.npz", "an episode needs 5 classes, there are 1"),
+        ("good.npz --way 13", "an episode needs 13 classes, there are 12"),
+        ("good.npz --way 1000000000", "an episode needs 1000000000 classes"),
+        ("good.npz --shot 26", "class 0 has 40 samples (and 11 other classes), 26 shots"),
+        ("good.npz --method bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
+        ("good.npz --method bd-cspn:zz=3", "unknown option of bd-cspn 'zz'"),
+        ("good.npz --json blocked/o.json", "cannot write blocked/o.json"),
+        ("good.npz --save-episodes .", "it is a folder; give the name of a file"),
+        ("good.npz --load-episodes good.npz", "has no array support, query, query_way"),
+        ("good.npz --load-episodes e.npz --shot 2", "have 1 shots; 2 cannot be taken"),
+        ("good.npz --load-episodes e.npz --way 4", "--way 4 does not agree with e.npz"),
+        ("good.npz --dirichlet -1", "dirichlet is -1.0"),
+        ("good.npz --seed -1", "seed is -1"),
+        ("good.npz --device abacus", "device 'abacus' cannot be used"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(files, capsys, arguments, message):
+    main(
+        [
+            "evaluate",
+            "good.npz",
+            "--method",
+            "cspn",
+            "--shot",
+            "1",
+            "--episodes",
+            "3",
+            "--save-episodes",
+            "e.npz",
+        ]
+    )
+    capsys.readouterr()
+    before = sorted(os.listdir())
+    given = arguments.split()
+    if "--json" not in given:
+        given += ["--json", "out.json"]
+    assert main(["evaluate", *given]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.err.startswith("protorect: ")
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""
+    assert sorted(os.listdir()) == before
+
+
+def test_a_mistake_through_the_real_entry_point(files):
+    done = protorect("evaluate", "nan.npz", cwd=files)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["evaluate"], ["evalute", "good.npz"], []])
+def test_a_command_that_is_not_understood(files, arguments):
+    done = protorect(*arguments, cwd=files)
+    assert done.returncode == 2
+    assert "usage: protorect" in done.stderr
+
+
+def test_help_is_quick_and_names_the_verbs(files):
+    done = protorect("--help")
+    assert done.returncode == 0
+    assert "evaluate" in done.stdout
+    assert "demo" in done.stdout
+    code = "import sys; sys.argv = ['protorect', '--version']\n"
+    code += "from protorect.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    code += "assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_reader_that_goes_away_is_not_a_traceback(files):
+    shell = f"'{COMMAND}' evaluate good.npz --episodes 5 | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("1", "")
+
+
+def test_an_interrupt_is_not_a_traceback(files, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("protorect.evaluation.evaluate", interrupted)
+    assert main(["evaluate", "good.npz"]) == 130
+    assert capsys.readouterr().err == "protorect: interrupted\n"
+
+
+def test_features_nobody_has_seen(files):
+    features, labels = clusters(classes=7, each=31, dim=3, spread=0.3, seed=9, dtype=np.float64)
+    np.savez("new.npz", features=features.astype(np.float16), labels=labels - 3)
+    assert main(["evaluate", "new.npz", "--episodes", "10", "--way", "7"]) == 0

@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+
+from protorect import DataError, Episodes, OptionError, sample_episodes
+
+SIZES = np.array([16, 20, 25, 31, 18, 40, 22, 19])
+LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(len(SIZES)), SIZES))
+WORLDS = [
+    {},
+    {"shot": 1, "way": 2, "query": 1},
+    {"way": 8, "shot": 1},
+    {"dirichlet": 0.3},
+    {"distractors": 3},
+    {"dirichlet": 2.0, "distractors": 2},
+]
+
+
+def draw(**changes):
+    return sample_episodes(LABELS, **{"way": 5, "shot": 1, "episodes": 200, "seed": 3} | changes)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_no_row_appears_twice_in_an_episode(world):
+    episodes = draw(**world)
+    for support, query in zip(episodes.support, episodes.query, strict=True):
+        rows = [*support.ravel(), *query]
+        assert len(set(rows)) == len(rows)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_rows_belong_to_the_class_they_are_given_as(world):
+    episodes = draw(**world)
+    for support, query, ways in zip(
+        episodes.support, episodes.query, episodes.query_way, strict=True
+    ):
+        classes = LABELS[support]  # (way, shot)
+        assert (classes == classes[:, :1]).all()
+        classes = classes[:, 0]
+        assert len(set(classes)) == episodes.way
+        known = ways >= 0
+        assert (LABELS[query[known]] == classes[ways[known]]).all()
+        assert not set(LABELS[query[~known]]) & set(classes)
+
+
+def test_balanced_episodes_have_the_shape_asked_for():
+    episodes = draw(way=3, shot=4, query=6, episodes=11)
+    assert episodes.support.shape == (11, 3, 4)
+    assert episodes.query.shape == episodes.query_way.shape == (11, 18)
+    assert (np.sort(episodes.query_way) == np.repeat([0, 1, 2], 6)).all()
+    assert (episodes.way, episodes.shot, len(episodes)) == (3, 4, 11)
+
+
+def test_distractors_come_on_top():
+    episodes = draw(distractors=3)
+    assert episodes.query.shape == (200, 5 * 15 + 3 * 15)
+    assert ((episodes.query_way == -1).sum(axis=1) == 45).all()
+    assert episodes.query_per_class == 15
+
+
+def test_dirichlet_queries_keep_their_number_and_vary_their_classes():
+    episodes = draw(dirichlet=1.0, query=10, shot=2)
+    counts = np.stack([(episodes.query_way == way).sum(axis=1) for way in range(5)], axis=1)
+    assert (counts.sum(axis=1) == 50).all()
+    assert counts.min() == 0
+    assert counts.std() > 5
+
+
+def test_dirichlet_proportions_are_those_asked_for():
+    labels = np.repeat(np.arange(6), 2000)
+    for alpha in (1.0, 5.0):
+        episodes = sample_episodes(labels, episodes=3000, dirichlet=alpha, query=200, seed=1)
+        share = (episodes.query_way == 0).mean(axis=1)
+        # A component of Dirichlet(alpha, ... 5 times) has mean 1/5, variance 0.16 / (5 alpha + 1).
+        assert share.mean() == pytest.approx(0.2, abs=0.01)
+        assert share.var() == pytest.approx(0.16 / (5 * alpha + 1), rel=0.1)
+
+
+def test_dirichlet_never_asks_a_class_for_more_than_it_has():
+    labels = np.repeat(np.arange(5), 20)
+    episodes = sample_episodes(labels, shot=5, episodes=300, dirichlet=0.05, seed=2)
+    assert episodes.query.shape == (300, 75)
+    counts = np.stack([(episodes.query_way == way).sum(axis=1) for way in range(5)], axis=1)
+    assert counts.max() == 15
+
+
+def test_the_seed_decides():
+    first, again, other = draw(), draw(), draw(seed=4)
+    assert (first.query == again.query).all()
+    assert (first.support == again.support).all()
+    assert not (first.query == other.query).all()
+
+
+def test_fewer_shots_are_the_same_episodes_with_less_support():
+    five, one = draw(shot=5, query=10), draw(shot=1, query=10)
+    assert (five.query == one.query).all()
+    assert (five.with_shot(1).support == one.support).all()
+    with pytest.raises(OptionError, match="have 5 shots; 6 cannot be taken"):
+        five.with_shot(6)
+
+
+def test_every_sample_and_class_is_as_likely_as_any_other():
+    labels = np.repeat(np.arange(10), 20)
+    episodes = sample_episodes(labels, way=5, shot=1, query=4, episodes=8000, seed=5)
+    for rows, each in ((episodes.support, 5 * 8000 / 200), (episodes.query, 5 * 4 * 8000 / 200)):
+        times = np.bincount(rows.ravel(), minlength=200)
+        assert np.abs(times - each).max() < 5 * np.sqrt(each)
+
+
+def test_labels_may_be_strings():
+    names = np.array([f"class {label}" for label in LABELS])
+    assert (
+        sample_episodes(names, episodes=9).query == sample_episodes(LABELS, episodes=9).query
+    ).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"way": 9}, OptionError, "needs 9 classes, there are 8"),
+        ({"way": 6, "distractors": 3}, OptionError, "needs 9 classes, there are 8"),
+        ({"shot": 2}, DataError, "class 0 has 16 samples, 2 shots and 15 queries need 17"),
+        ({"shot": 5}, DataError, r"class 0 has 16 samples \(and 2 other classes\)"),
+        ({"way": 0}, OptionError, "way is 0"),
+        ({"shot": -1}, OptionError, "shot is -1"),
+        ({"query": 0}, OptionError, "query is 0"),
+        ({"episodes": 0}, OptionError, "episodes is 0"),
+        ({"seed": -1}, OptionError, "seed is -1"),
+        ({"distractors": -1}, OptionError, "distractors is -1"),
+        ({"dirichlet": 0.0}, OptionError, "dirichlet is 0.0"),
+        ({"dirichlet": float("nan")}, OptionError, "dirichlet is nan"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        draw(**changes)
+
+
+def test_labels_must_be_a_list():
+    with pytest.raises(DataError, match=r"got shape \(2, 2\)"):
+        sample_episodes([[1, 2], [3, 4]])
+
+
+def test_saved_and_loaded(tmp_path):
+    episodes = draw(distractors=1)
+    episodes.save(tmp_path / "e.npz")
+    loaded = Episodes.load(tmp_path / "e.npz")
+    for name in ("support", "query", "query_way"):
+        assert (getattr(loaded, name) == getattr(episodes, name)).all()
+
+
+def test_another_program_may_write_other_integers(tmp_path):
+    episodes = draw()
+    arrays = {name: getattr(episodes, name) for name in ("support", "query", "query_way")}
+    np.savez(tmp_path / "e.npz", **{name: a.astype(np.int16) for name, a in arrays.items()})
+    assert Episodes.load(tmp_path / "e.npz").query.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"query_way": np.zeros((2, 3), int)}, "must describe the same episodes"),
+        ({"support": np.zeros((2, 5), int)}, r"need support \(episodes, way, shot\)"),
+        ({"query_way": np.full((2, 4), 2)}, r"query_way must lie in -1 .. 1"),
+        ({"query_way": np.full((2, 4), -1)}, "needs a query that belongs"),
+        ({"query": np.zeros((2, 4))}, "query must hold integers, it holds float64"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(tmp_path, changes, message):
+    arrays = {
+        "support": np.zeros((2, 2, 1), int),
+        "query": np.zeros((2, 4), int),
+        "query_way": np.zeros((2, 4), int),
+    }
+    np.savez(tmp_path / "e.npz", **arrays | changes)
+    with pytest.raises(DataError, match=message):
+        Episodes.load(tmp_path / "e.npz")
+
+
+def test_episodes_of_another_table_are_refused():
+    with pytest.raises(DataError, match="the features have 100 rows"):
+        draw().check_rows(100)

@@ -1,0 +1,51 @@
+import os
+import stat
+
+import pytest
+
+from protorect import DataError
+from protorect.files import check_writable, write_text, written_whole
+
+
+def test_text_is_written_and_replaced(tmp_path):
+    path = tmp_path / "new" / "a.txt"
+    write_text(path, "first")
+    write_text(path, "zweite ü")
+    assert path.read_text(encoding="utf-8") == "zweite ü"
+    assert os.listdir(path.parent) == ["a.txt"]
+
+
+def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail():
+        with written_whole(path) as beside:
+            beside.write_text("half")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_permissions_are_those_of_an_ordinary_file(tmp_path):
+    write_text(tmp_path / "a.txt", "x")
+    (tmp_path / "b.txt").write_text("x")
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.txt", "b.txt")}
+    assert len(modes) == 1
+
+
+@pytest.mark.parametrize("write", [check_writable, lambda path: write_text(path, "x")])
+def test_an_unwritable_place_is_one_clear_sentence(tmp_path, write):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"cannot write .*file/a.txt: .*\.$"):
+        write(tmp_path / "file" / "a.txt")
+    with pytest.raises(DataError, match="it is a folder; give the name of a file"):
+        write(tmp_path)
+
+
+def test_checking_leaves_no_trace(tmp_path):
+    check_writable(tmp_path / "a.txt")
+    assert os.listdir(tmp_path) == []

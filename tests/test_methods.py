@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+import torch
+
+from protorect import METHODS, OptionError, method
+from protorect.functional import Options
+from reference import rectification as reference
+
+
+def test_five_methods_of_the_paper():
+    assert (
+        set(METHODS)
+        == {"cspn", "bd-c", "bd-i", "bd-cspn", "bd-cspn-classes"}
+        == set(reference.METHODS)
+    )
+    assert method("bd-cspn").options == Options()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_called_like_a_function(name):
+    generator = torch.Generator().manual_seed(0)
+    support = torch.randn(3, 6, 8, generator=generator)
+    labels = torch.tensor([0, 1, 2, 0, 1, 2])
+    query = torch.randn(3, 10, 8, generator=generator)
+    scores = METHODS[name](support, labels, query)
+    assert scores.shape == (3, 10, 3)
+    for task in range(3):
+        expected = reference.scores(
+            name, support[task].numpy(), labels.numpy(), query[task].numpy(), ways=3
+        )
+        np.testing.assert_allclose(scores[task], expected, atol=1e-5)
+
+
+def test_options_are_written_behind_the_name():
+    chosen = method("bd-cspn:z=4,epsilon=2.5,rank=softmax,shift=no,assignment=overlapping")
+    assert chosen.options == Options(
+        z=4, epsilon=2.5, rank="softmax", shift=False, assignment="overlapping"
+    )
+    assert chosen.name == "bd-cspn:z=4,epsilon=2.5,rank=softmax,shift=false,assignment=overlapping"
+    assert method("bd-i:z=all").options.z is None
+    assert method("bd-i:z=all").name == "bd-i:z=all"
+    assert method(chosen) is chosen
+    assert method("cspn").name == "cspn"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        ("bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
+        ("zzz", "Known: bd-c, bd-cspn, bd-cspn-classes, bd-i, cspn"),
+        ("bd-cspn:epsilom=3", "unknown option of bd-cspn 'epsilom'. Did you mean 'epsilon'?"),
+        ("bd-cspn:z", "'z' is not an option; write name=value"),
+        ("bd-cspn:z=some", "z=some: a whole number or all is wanted"),
+        ("bd-cspn:z=-1", "z is -1; it must be 0 or more"),
+        ("bd-cspn:epsilon=x", "epsilon=x: a number is wanted"),
+        ("bd-cspn:epsilon=nan", "epsilon is nan"),
+        ("bd-cspn:shift=maybe", "shift=maybe: true or false is wanted"),
+        ("bd-cspn:rank=cosin", "unknown rank 'cosin'. Did you mean 'cosine'?"),
+    ],
+)
+def test_a_misspelt_method_is_refused(spelling, message):
+    with pytest.raises(OptionError) as error:
+        method(spelling)
+    assert message in str(error.value)
