@@ -51,7 +51,7 @@ def test_options_are_written_behind_the_name():
         ("bd-cspn:epsilom=3", "unknown option of bd-cspn 'epsilom'. Did you mean 'epsilon'?"),
         ("bd-cspn:z", "'z' is not an option; write name=value"),
         ("bd-cspn:z=some", "z=some: a whole number or all is wanted"),
-        ("bd-cspn:z=-1", "z is -1; it must be 0 or more"),
+        ("bd-cspn:z=-1", "z is -1; it must be 0, 1, 2, ... or None"),
         ("bd-cspn:epsilon=x", "epsilon=x: a number is wanted"),
         ("bd-cspn:epsilon=nan", "epsilon is nan"),
         ("bd-cspn:shift=maybe", "shift=maybe: true or false is wanted"),

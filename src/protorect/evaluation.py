@@ -168,23 +168,24 @@ def _tasks(table: FeatureTable, episodes: Episodes) -> Iterator[tuple[slice, Uni
 
     A chunk is valid until the next is asked for.
     """
-    dim, n_support = table.rows.shape[1], episodes.way * episodes.shot
-    samples = torch.from_numpy(
-        np.concatenate([episodes.support.reshape(len(episodes), -1), episodes.query], axis=1)
-    )
-    width = samples.shape[1]
-    size = _chunk_size(width, dim, episodes.way, table.scale.element_size())
+    support = torch.from_numpy(episodes.support.reshape(len(episodes), -1))
+    query = torch.from_numpy(episodes.query)
+    dim, n_query = table.rows.shape[1], query.shape[1]
+    samples = support.shape[1] + n_query
+    size = _chunk_size(samples, dim, episodes.way, table.scale.element_size())
     # One buffer for all chunks: fresh memory would have to be mapped by the system each time.
-    buffer = table.rows.new_empty((min(size, len(samples)) * width, dim))
-    for start in range(0, len(samples), size):
-        chunk = samples[start : start + size].to(table.rows.device)
-        gathered = buffer[: chunk.numel()]
-        torch.index_select(table.rows, 0, chunk.flatten(), out=gathered)
-        rows = gathered.view(*chunk.shape, dim).to(table.scale.dtype)
-        scale = table.scale[chunk]
-        support = UnitRows(rows[:, :n_support], scale[:, :n_support])
-        query = UnitRows(rows[:, n_support:], scale[:, n_support:])
-        yield slice(start, start + len(chunk)), support, query
+    buffer = table.rows.new_empty((min(size, len(query)) * n_query, dim))
+    for start in range(0, len(query), size):
+        part = slice(start, min(start + size, len(query)))
+        yield part, _gather(table, support[part]), _gather(table, query[part], buffer)
+
+
+def _gather(table: FeatureTable, samples: Tensor, buffer: Tensor | None = None) -> UnitRows:
+    """Rows of the table by number (tasks, n), written into the buffer if there is one."""
+    samples = samples.to(table.rows.device)
+    out = None if buffer is None else buffer[: samples.numel()]
+    rows = torch.index_select(table.rows, 0, samples.flatten(), out=out)
+    return UnitRows(rows.view(*samples.shape, -1).to(table.scale.dtype), table.scale[samples])
 
 
 def _chunk_size(samples: int, dim: int, ways: int, item: int) -> int:

@@ -16,6 +16,7 @@ Learning" (Liu, Song, Qin, ECCV 2020); `docs/method.md` maps its symbols to thes
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import torch
@@ -28,6 +29,7 @@ Features = Tensor | UnitRows
 Weighting = Literal["samples", "classes"]
 Rank = Literal["cosine", "softmax"]
 Assignment = Literal["predicted", "overlapping"]
+LARGEST_FACTOR = 1e6  # of cosines: beyond it a softmax is a maximum, and float32 runs out
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,14 @@ class Options:
         _check_choice("weighting", self.weighting, ("samples", "classes"))
         _check_choice("rank", self.rank, ("cosine", "softmax"))
         _check_choice("assignment", self.assignment, ("predicted", "overlapping"))
-        if not (self.z is None or self.z >= 0):
-            raise OptionError(f"z is {self.z}; it must be 0 or more, or None for no limit.")
+        if self.shift not in (True, False):
+            raise OptionError(f"shift is {self.shift!r}; it must be True or False.")
+        if self.z is not None and not (_is_whole(self.z) and self.z >= 0):
+            raise OptionError(f"z is {self.z!r}; it must be 0, 1, 2, ... or None for no limit.")
         for name in ("epsilon", "scale"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise OptionError(f"{name} is {getattr(self, name)}; it must be 0 or more.")
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0 <= float(value) <= LARGEST_FACTOR):
+                raise OptionError(f"{name} is {value!r}; it must lie in 0 .. {LARGEST_FACTOR:g}.")
 
 
 class Rectified(NamedTuple):
@@ -126,50 +131,49 @@ def confident_queries(
     rank: Rank = "cosine",
     assignment: Assignment = "predicted",
     scale: float = 10.0,
-) -> Tensor:
-    """Which queries join which class: the Z most confident of each, (tasks, n_query, ways), bool.
+) -> tuple[Tensor, Tensor]:
+    """Which queries join each class: the Z most confident of it.
 
-    A class that fewer than Z queries are predicted as takes those, or none.
+    Returns
+    -------
+    places
+        (tasks, Z, ways), positions of queries.
+    taken
+        (tasks, Z, ways), bool: False where a class has fewer than Z queries to take.
     """
     n_query, ways = scores.shape[-2:]
     limit = n_query if z is None else min(z, n_query)
     confidence = torch.log_softmax(scale * scores, dim=-1) if rank == "softmax" else scores
     if assignment == "predicted":
         predicted = membership(predictions(scores), ways)
-        if limit == n_query:
-            return predicted
-        confidence = confidence.masked_fill(~predicted, -torch.inf)
-    top = confidence.topk(limit, dim=-2, sorted=False)
-    nobody = torch.zeros_like(confidence, dtype=torch.bool)
-    return nobody.scatter_(-2, top.indices, top.values > -torch.inf)
+        confidence = torch.where(predicted, confidence, -torch.inf)
+    top = confidence.topk(limit, dim=-2)
+    return top.indices, top.values > -torch.inf
 
 
-def sample_weights(
-    scores: Tensor, members: Tensor, epsilon: float, weighting: Weighting = "samples"
-) -> Tensor:
-    """Weight of every sample of the augmented support S' in each class, eq. (6).
+def log_weights(scores: Tensor, epsilon: float, weighting: Weighting = "samples") -> Tensor:
+    """Logarithm of what a sample weighs in a class before normalisation, eq. (6).
 
     Parameters
     ----------
     scores
         (tasks, n, ways), cosines of the samples with the basic prototypes.
-    members
-        (tasks, n, ways), bool: which sample is in which class's augmented support.
     epsilon
         Sharpness.
     weighting
-        "samples" is the equation as printed; "classes" starts from each sample's softmax over
-        the classes instead.
-
-    Returns
-    -------
-    Tensor
-        (tasks, n, ways); each class's weights sum to one, 0 outside it.
+        "samples" is the numerator as printed, "classes" the sample's softmax over the classes.
     """
     logits = epsilon * scores
-    if weighting == "classes":
-        logits = torch.log_softmax(logits, dim=-1)
-    return torch.softmax(logits.masked_fill(~members, -torch.inf), dim=-2)
+    return torch.log_softmax(logits, dim=-1) if weighting == "classes" else logits
+
+
+def sample_weights(logits: Tensor, members: Tensor) -> Tensor:
+    """Weights normalised over the samples of each class, eq. (6), (tasks, n, ways).
+
+    `logits` are `log_weights`; `members` says which sample is in which class's augmented support
+    S'. Each class's weights sum to one, and are 0 outside it.
+    """
+    return torch.softmax(torch.where(members, logits, -torch.inf), dim=-2)
 
 
 def rectified_prototypes(
@@ -186,23 +190,22 @@ def rectified_prototypes(
     """
     support, query = UnitRows.of(support), UnitRows.of(query)
     n_support, ways = support.scale.shape[-1], prototypes.shape[-2]
-    joined = confident_queries(
+    places, taken = confident_queries(
         query_scores,
         options.z,
         rank=options.rank,
         assignment=options.assignment,
         scale=options.scale,
     )
-    support_scores = support.cosines(prototypes)
-    labelled = membership(labels, ways).expand_as(support_scores)
-    weights = sample_weights(
-        _stacked(support_scores, query_scores),
-        _stacked(labelled, joined),
-        options.epsilon,
-        options.weighting,
+    support_logits = log_weights(support.cosines(prototypes), options.epsilon, options.weighting)
+    query_logits = log_weights(query_scores, options.epsilon, options.weighting)
+    labelled = membership(labels, ways).expand_as(support_logits)
+    weights = sample_weights(  # of S' = S and the queries that join, one after the other
+        torch.cat([support_logits, query_logits.gather(-2, places)], dim=-2),
+        torch.cat([labelled, taken], dim=-2),
     )
     of_support, of_query = weights[..., :n_support, :], weights[..., n_support:, :]
-    return support.weighted_sum(of_support) + query.weighted_sum(of_query)
+    return support.weighted_sum(of_support) + query.weighted_sum_at(places, of_query)
 
 
 def rectify(
@@ -223,11 +226,10 @@ def rectify(
     return Rectified(prototypes, shift, scores)
 
 
-def _stacked(support: Tensor, query: Tensor) -> Tensor:
-    """S' = S and Q one after the other, (tasks, n, ways), the samples of a class side by side."""
-    return torch.cat([support.mT, query.mT], dim=-1).mT
-
-
 def _check_choice(name: str, given: str, allowed: tuple[str, ...]) -> None:
     if given not in allowed:
         raise unknown_name(name, str(given), allowed)
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)

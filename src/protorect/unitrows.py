@@ -19,7 +19,7 @@ from torch import Tensor
 
 
 def row_norms(rows: Tensor) -> Tensor:
-    """Length of each row, (..., n, dim) -> (..., n), exact for very large and small values too."""
+    """Length of each row, (..., n, dim) -> (..., n), also where its squares are out of range."""
     norms: Tensor = torch.linalg.vector_norm(rows, dim=-1, dtype=_at_least_float32(rows.dtype))
     # The squares of a row beyond these lengths leave the range of float32.
     strained = ~((norms > 1e-15) & (norms < 1e15))
@@ -93,6 +93,27 @@ class UnitRows:
             total.addcmul_(by_way @ self._gain().mT, self.shift)
         return total
 
+    def weighted_sum_at(self, places: Tensor, weights: Tensor) -> Tensor:
+        """Sum of the rows at places (tasks, k, ways) under weights of that shape.
+
+        What `weighted_sum` gives with zero weights everywhere else, but only these rows are read.
+        """
+        tasks, _, ways = places.shape
+        n, dim = self.rows.shape[-2:]
+        first_of_task = n * torch.arange(tasks, device=places.device)
+        flat = (places.mT + first_of_task.view(-1, 1, 1)).flatten(0, 1)  # (tasks x ways, k)
+        weights = weights.mT.flatten(0, 1)
+        total = torch.nn.functional.embedding_bag(
+            flat,
+            self.rows.flatten(0, 1),
+            per_sample_weights=weights * self.scale.flatten()[flat],
+            mode="sum",
+        ).view(tasks, ways, dim)
+        if self.shift is not None:
+            shares = (weights * self._gain().flatten()[flat]).sum(dim=-1)
+            total.addcmul_(shares.view(tasks, ways, 1), self.shift)
+        return total
+
     def materialise(self) -> Tensor:
         """The unit rows written out, (tasks, n, dim)."""
         written = self.rows * self.scale.unsqueeze(-1)
@@ -121,8 +142,9 @@ class UnitRows:
 
 
 def inverse(lengths: Tensor) -> Tensor:
-    """One over each length; 0 for a length of zero, so that a zero vector stays zero."""
-    return torch.where(lengths > 0, lengths.reciprocal(), 0.0)
+    """One over each length; 0 where that has no finite value, so that a zero vector stays zero."""
+    smallest = torch.finfo(lengths.dtype).tiny
+    return torch.where(lengths >= smallest, lengths.reciprocal(), 0.0)
 
 
 def _inverse_lengths(directions: Tensor) -> Tensor:

@@ -1,0 +1,59 @@
+"""Labels of any hashable kind, as scikit-learn and as class positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from protorect.errors import DataError
+
+Array = NDArray[Any]
+
+
+def as_labels(y: Any) -> Any:
+    """y as scikit-learn takes it; a list that numpy would alter becomes an array of objects."""
+    if isinstance(y, Tensor):
+        return y.detach().cpu().numpy()
+    if not isinstance(y, list | tuple):
+        return y
+    labels = [label.item() if isinstance(label, Tensor) else label for label in y]
+    return labels if _sortable(labels) else objects(labels)
+
+
+def encode(y: Array) -> tuple[Array, Tensor]:
+    """The classes, and for each label the position of its class."""
+    if y.dtype == object:
+        try:
+            found = dict.fromkeys(y)
+        except TypeError as error:
+            raise DataError(f"a label in y is not hashable: {error}.") from error
+        classes = objects(sorted(found) if _sortable(found) else found)
+        position = {label: code for code, label in enumerate(classes)}
+        codes = np.array([position[label] for label in y])
+    else:
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        only = classes.tolist()[0]
+        raise DataError(f"y has one class only, {only!r}; give examples of at least two.")
+    return classes, torch.from_numpy(codes)
+
+
+def _sortable(labels: Iterable[Any]) -> bool:
+    """Whether they are all strings, all booleans or all numbers."""
+    kinds = {
+        (isinstance(x, str), isinstance(x, bool | np.bool_), isinstance(x, Real)) for x in labels
+    }
+    return len(kinds) == 1 and any(kinds.pop())
+
+
+def objects(labels: Iterable[Any]) -> Array:
+    """Labels as an array of the objects they are, (n,)."""
+    return np.fromiter(labels, dtype=object)
