@@ -15,7 +15,7 @@ after the other, so that a busy machine slows both.
 gather (at the rate at which this machine copies memory to memory) and doing the arithmetic of \
 the method (at the rate of a 2048 x 2048 float32 matrix product). Sampling the episodes is part \
 of our time, not of the limit. *Plain* is BD-CSPN as one would first write it in torch, batched \
-and written out (`benchmarks/plain.py`), on the same episodes.
+and written out (`benchmarks/plain.py`), on the same episodes in the chunks that suit it best.
 
 | episodes | episodes/s | of the limit | times plain | memory above the features |
 |---|---:|---:|---:|---:|
@@ -38,8 +38,9 @@ rectified prototypes, the final scores). A chunk of some hundred episodes stays 
 cache but not in the inner one: these passes run at the speed of the outer cache. Chunks that \
 fit the inner cache would be faster if calls of torch cost nothing; there are some fifty small \
 ones a chunk, and with few episodes in it they take longer than the passes they save.
-- Many ways turn the cost from gathering to the score matrix: at 1000 ways its {n} entries an \
-episode are read and written by the ranking, the weights and the soft maximum.
+- Many ways turn the cost from gathering to the score matrix. At 1000 ways it has 15 million \
+entries an episode, written twice in memory that the system must map anew and read by the \
+maxima; the arithmetic itself is a fifth of the time.
 - The estimator passes the pile through once more for `transduction_`, in the blocks that \
 `predict` uses, so that both answer alike to the last bit.
 """
@@ -69,4 +70,4 @@ def performance_page(figures: dict[str, Any]) -> str:
         copy=first["copy_bytes_per_second"] / 1e9,
         product=first["product_operations_per_second"] / 1e9,
     )
-    return head + rows + below + TAIL.format(n="15 million")
+    return head + rows + below + TAIL

@@ -515,8 +515,18 @@ def test_a_feature_too_short_to_have_an_inverse_length_counts_as_zero():
     assert torch.equal(*scores)
 
 
-def test_of_equally_confident_queries_as_many_join_as_may():
+def test_of_equally_confident_queries_the_first_join():
     scores = torch.full((1, 20, 2), 0.5) * torch.tensor([1.0, -1.0])
-    _, taken = functional.confident_queries(scores, 3)
+    places, taken = functional.confident_queries(scores, 3)
+    assert places[0, :, 0].tolist() == [0, 1, 2]
     assert taken[0, :, 0].tolist() == [True] * 3
     assert not taken[0, :, 1].any()
+
+
+def test_many_classes_keep_their_queries_apart():
+    ways = 3000
+    scores = torch.randn(1, 2 * ways, ways, generator=torch.Generator().manual_seed(0)).clamp(-1, 1)
+    places, taken = functional.confident_queries(scores, 2)
+    predicted = functional.predictions(scores)
+    assert (predicted[0][places[0]] == torch.arange(ways))[taken[0]].all()
+    assert int(taken.sum()) == int(predicted[0].bincount(minlength=ways).clamp(max=2).sum())

@@ -141,17 +141,35 @@ def confident_queries(
     taken
         (tasks, Z, ways), bool: False where a class has fewer than Z queries to take.
     """
-    n_query, ways = scores.shape[-2:]
-    limit = n_query if z is None else min(z, n_query)
+    limit = scores.shape[-2] if z is None else min(z, scores.shape[-2])
     confidence = torch.log_softmax(scale * scores, dim=-1) if rank == "softmax" else scores
-    if assignment == "predicted":
-        predicted = membership(predictions(scores), ways)
-        confidence = torch.where(predicted, confidence, -torch.inf)
-    top = confidence.topk(limit, dim=-2)
-    return top.indices, top.values > -torch.inf
+    if assignment == "overlapping":
+        places = confidence.topk(limit, dim=-2).indices
+        return places, torch.ones_like(places, dtype=torch.bool)
+    return _surest_of_each_class(confidence, limit)
 
 
-def log_weights(scores: Tensor, epsilon: float, weighting: Weighting = "samples") -> Tensor:
+def _surest_of_each_class(confidence: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+    """Among the queries predicted as a class, the first `limit` by confidence; ties in order."""
+    n_query, ways = confidence.shape[-2:]
+    sure, predicted = confidence.max(dim=-1)  # (tasks, n_query)
+    # One sort brings class after class, the surest first. Cosines lie in -1 .. 1, and the highest
+    # of the log-probabilities of some ways in -log(ways) .. 0: classes 64 apart do not overlap.
+    order = (64 * predicted.double() - sure).argsort(dim=-1, stable=True)
+    counts = predicted.new_zeros(*predicted.shape[:-1], ways)
+    counts.scatter_add_(-1, predicted, torch.ones_like(predicted))  # (tasks, ways)
+    starts = counts.cumsum(dim=-1) - counts
+    steps = torch.arange(limit, device=counts.device).unsqueeze(-1)  # (Z, 1)
+    places = (starts.unsqueeze(-2) + steps).clamp_(max=n_query - 1)  # (tasks, Z, ways)
+    return order.gather(-1, places.flatten(-2)).view_as(places), steps < counts.unsqueeze(-2)
+
+
+def log_weights(
+    scores: Tensor,
+    epsilon: float,
+    weighting: Weighting = "samples",
+    places: Tensor | None = None,
+) -> Tensor:
     """Logarithm of what a sample weighs in a class before normalisation, eq. (6).
 
     Parameters
@@ -162,9 +180,14 @@ def log_weights(scores: Tensor, epsilon: float, weighting: Weighting = "samples"
         Sharpness.
     weighting
         "samples" is the numerator as printed, "classes" the sample's softmax over the classes.
+    places
+        (tasks, k, ways), which samples are wanted of each class; all of them if not given.
     """
-    logits = epsilon * scores
-    return torch.log_softmax(logits, dim=-1) if weighting == "classes" else logits
+    at = scores if places is None else scores.gather(-2, places)
+    if weighting == "samples":
+        return epsilon * at
+    evidence = torch.logsumexp(epsilon * scores, dim=-1, keepdim=True).expand_as(scores)
+    return epsilon * at - (evidence if places is None else evidence.gather(-2, places))
 
 
 def sample_weights(logits: Tensor, members: Tensor) -> Tensor:
@@ -197,15 +220,16 @@ def rectified_prototypes(
         assignment=options.assignment,
         scale=options.scale,
     )
-    support_logits = log_weights(support.cosines(prototypes), options.epsilon, options.weighting)
-    query_logits = log_weights(query_scores, options.epsilon, options.weighting)
+    support_scores = support.cosines(prototypes)
+    support_logits = log_weights(support_scores, options.epsilon, options.weighting)
+    query_logits = log_weights(query_scores, options.epsilon, options.weighting, places)
     labelled = membership(labels, ways).expand_as(support_logits)
     weights = sample_weights(  # of S' = S and the queries that join, one after the other
-        torch.cat([support_logits, query_logits.gather(-2, places)], dim=-2),
+        torch.cat([support_logits, query_logits], dim=-2),
         torch.cat([labelled, taken], dim=-2),
     )
     of_support, of_query = weights[..., :n_support, :], weights[..., n_support:, :]
-    return support.weighted_sum(of_support) + query.weighted_sum_at(places, of_query)
+    return query.weighted_sum_at(places, of_query).add_(support.weighted_sum(of_support))
 
 
 def rectify(

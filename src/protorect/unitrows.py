@@ -70,8 +70,8 @@ class UnitRows:
         shift = shift.unsqueeze(-2)
         products = self._products(torch.cat([directions, shift], dim=-2))  # (tasks, ways + 1, n)
         shifted = self._brought_back(shift, products[..., -1, :])
-        products = (products[..., :-1, :] + directions @ shift.mT) * shifted._gain()
-        return shifted, (products * _inverse_lengths(directions)).mT
+        products = products[..., :-1, :].add_(directions @ shift.mT).mul_(shifted._gain())
+        return shifted, products.mul_(_inverse_lengths(directions)).mT
 
     def mean(self) -> Tensor:
         """Mean of the rows, (tasks, dim)."""

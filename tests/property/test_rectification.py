@@ -279,7 +279,7 @@ def test_z_of_zero_is_the_shift_alone_exactly(task, chosen):
 def joining(scores, z, **how):
     """Which query joins which class, (tasks, n_query, ways), bool."""
     places, taken = functional.confident_queries(scores, z, **how)
-    return torch.zeros_like(scores, dtype=torch.bool).scatter(-2, places, taken)
+    return torch.zeros_like(scores).scatter_add(-2, places, taken.to(scores.dtype)) > 0
 
 
 @steady

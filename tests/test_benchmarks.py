@@ -1,0 +1,41 @@
+"""The benchmark compares like with like, and its page says what was measured."""
+
+import json
+from pathlib import Path
+
+import torch
+from benchmarks.cases import CASES, operations_of_an_episode
+from benchmarks.machine import Machine
+from benchmarks.page import performance_page
+from benchmarks.plain import plain_bd_cspn
+
+from conftest import clusters
+from protorect import evaluate, sample_episodes
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_plain_version_gives_the_same_answers():
+    features, labels = clusters()
+    for shot in (1, 5):
+        episodes = sample_episodes(labels, shot=shot, episodes=30)
+        ours = evaluate(features, labels, ["bd-cspn"], shot=shot, episodes=episodes)[0]
+        plain = plain_bd_cspn(torch.from_numpy(features), episodes, chunk=7)
+        assert (plain.numpy() == ours.predictions).mean() > 0.999  # but for rounding
+
+
+def test_the_limit_is_the_slower_of_two_times():
+    machine = Machine(copy=10.0, product=100.0)
+    assert machine.least_seconds(50, 100) == 5
+    assert machine.least_seconds(5, 1000) == 10
+
+
+def test_bytes_and_operations_by_hand():
+    case = CASES[0]
+    assert case.bytes_gathered == 10_000 * 80 * 640 * 4
+    assert operations_of_an_episode(5, 75, 640) == 2 * 75 * 640 * 17
+
+
+def test_the_page_is_made_from_the_figures():
+    figures = json.loads((ROOT / "results" / "performance.json").read_text())
+    assert (ROOT / "docs" / "performance.md").read_text() == performance_page(figures)
