@@ -1,4 +1,5 @@
 import io
+import os
 import pickle
 import zipfile
 
@@ -66,7 +67,7 @@ def test_a_claim_without_data_allocates_nothing(tmp_path):
 
 
 def test_more_than_the_machine_holds_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("protorect.arrays._physical_memory", lambda: 100.0)
+    monkeypatch.setattr("protorect.arrays.physical_memory", lambda: 100.0)
     save_arrays(tmp_path / "a.npz", x=np.zeros(1000))
     with pytest.raises(DataError, match=r"shape \(1000,\) does not fit into memory"):
         load_arrays(tmp_path / "a.npz", ("x",))
@@ -108,3 +109,16 @@ def test_what_is_not_a_file_of_arrays(tmp_path, name):
     np.save(tmp_path / "array.npy", np.zeros(3))
     with pytest.raises(DataError, match=name):
         load_arrays(tmp_path / name, ("x",))
+
+
+def test_an_array_in_a_folder_of_the_archive_is_not_taken_for_ours(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("data/x.npy", header((1,)) + b"\0" * 4)
+    with pytest.raises(DataError, match="has no array x; it holds data/x"):
+        load_arrays(tmp_path / "a.npz", ("x",))
+
+
+def test_a_pipe_is_told_what_to_do(tmp_path):
+    os.mkfifo(tmp_path / "p.npz")
+    with pytest.raises(DataError, match="not an ordinary file"):
+        load_arrays(tmp_path / "p.npz", ("x",))

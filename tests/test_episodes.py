@@ -120,7 +120,11 @@ def test_labels_may_be_strings():
         ({"way": 6, "distractors": 3}, OptionError, "needs 9 classes, there are 8"),
         ({"shot": 2}, DataError, "class 0 has 16 samples, 2 shots and 15 queries need 17"),
         ({"shot": 5}, DataError, r"class 0 has 16 samples \(and 2 other classes\)"),
-        ({"way": 0}, OptionError, "way is 0"),
+        ({"way": 1}, OptionError, "way is 1; it must be a whole number from 2 up"),
+        ({"way": 5.0}, OptionError, "way is 5.0; it must be a whole number"),
+        ({"dirichlet": "2"}, OptionError, "dirichlet is '2'"),
+        ({"dirichlet": 1e308}, OptionError, "dirichlet is 1e.308"),
+        ({"seed": None}, OptionError, "seed is None"),
         ({"shot": -1}, OptionError, "shot is -1"),
         ({"query": 0}, OptionError, "query is 0"),
         ({"episodes": 0}, OptionError, "episodes is 0"),
@@ -176,6 +180,45 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path, changes, message):
         Episodes.load(tmp_path / "e.npz")
 
 
+@pytest.mark.parametrize("world", WORLDS)
+def test_episodes_agree_with_the_labels_they_were_drawn_from(world):
+    draw(**world).check_labels(LABELS)
+
+
 def test_episodes_of_another_table_are_refused():
     with pytest.raises(DataError, match="the features have 100 rows"):
         draw().check_rows(100)
+    with pytest.raises(DataError, match="or from these in another order"):
+        draw().check_labels(np.roll(LABELS, 1))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda e: {"query_way": np.roll(e.query_way, 1, axis=1)},
+        lambda e: {"query_way": np.where(e.query_way == -1, 0, e.query_way)},
+        lambda e: {"query_way": np.where(e.query_way == 0, -1, e.query_way)},
+        lambda e: {"support": e.support[:, :, :1].repeat(2, axis=2)},
+        lambda e: {"support": np.roll(e.support, 1, axis=1)},
+        lambda e: {"support": np.broadcast_to(e.support[:, :1], e.support.shape)},
+        lambda e: {"query": np.where(e.query_way == 0, e.support[:, 0, :1], e.query)},
+    ],
+)
+def test_episodes_that_leak_or_lie_are_refused(changed):
+    episodes = draw(shot=2, query=10, distractors=1)
+    arrays = {name: getattr(episodes, name) for name in ("support", "query", "query_way")}
+    with pytest.raises(DataError, match=r"do not agree with the labels|the same row twice"):
+        Episodes(**arrays | changed(episodes)).check_labels(LABELS)
+
+
+def test_many_queries_do_not_make_a_shot_depend_on_others():
+    labels = np.repeat(np.arange(6), 100)
+    for query in (60, 63, 64, 70):
+        five, one = (sample_episodes(labels, shot=k, query=query, episodes=4) for k in (5, 1))
+        assert (five.with_shot(1).support == one.support).all()
+        assert (five.query == one.query).all()
+
+
+def test_episodes_that_cannot_fit_are_refused_before_anything_is_drawn():
+    with pytest.raises(OptionError, match="do not fit into memory"):
+        draw(episodes=10**12)

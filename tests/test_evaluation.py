@@ -111,7 +111,27 @@ def test_features_are_left_as_they_were(feature_set):
     assert (feature_set[0] == before).all()
 
 
+def test_one_method_or_shot_need_not_be_in_a_list(feature_set):
+    for methods in ("bd-cspn", METHODS["bd-cspn"]):
+        results = evaluate(*feature_set, methods, shot=np.int64(5), episodes=5)
+        assert [(r.method, r.shot) for r in results] == [("bd-cspn", 5)]
+    several = evaluate(*feature_set, "cspn", shot=np.array([1, 5]), episodes=5)
+    assert [r.shot for r in several] == [1, 5]
+
+
+def test_given_episodes_bring_their_shot(feature_set):
+    episodes = sample_episodes(feature_set[1], shot=3, episodes=5)
+    assert [r.shot for r in evaluate(*feature_set, "cspn", episodes=episodes)] == [3]
+
+
 def test_what_cannot_be_evaluated_is_refused(feature_set):
+    for wrong in (5.0, 0, "5"):
+        with pytest.raises(OptionError, match="shot is"):
+            evaluate(*feature_set, shot=wrong)
+    with pytest.raises(OptionError, match="is no method"):
+        evaluate(*feature_set, [5])
+    with pytest.raises(OptionError, match="device 'meta' cannot be used"):
+        evaluate(*feature_set, device="meta")
     with pytest.raises(OptionError, match="no method given"):
         evaluate(*feature_set, [])
     with pytest.raises(OptionError, match="no shot given"):

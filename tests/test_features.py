@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -47,7 +48,9 @@ def test_read_only_and_mapped_arrays(tmp_path):
         (ROWS[:, :0], LABELS, r"features must be \(n, dim\), got shape \(3, 0\)"),
         (ROWS, LABELS[:2], r"got 3 rows of features and labels of shape \(2,\)"),
         (ROWS, [7, 7, 7], "all labels are 7; at least two classes"),
-        (ROWS, [0.0, 1.0, np.nan], "labels must be numbers or strings"),
+        (ROWS, [0.0, 1.0, np.nan], "a label is not a number"),
+        (np.ma.masked_less(ROWS, 1), LABELS, "features are masked"),
+        (torch.zeros(3, 2, dtype=torch.complex64), LABELS, "a dense tensor of real numbers"),
         (ROWS, np.array([{}, 1, 2], dtype=object), "labels must be numbers or strings"),
         (ROWS.astype(complex), LABELS, "features must be numbers, they are complex128"),
         (ROWS.astype(str), LABELS, "features must be numbers"),
@@ -59,6 +62,25 @@ def test_read_only_and_mapped_arrays(tmp_path):
 def test_what_cannot_be_used_is_named(features, labels, message):
     with pytest.raises(DataError, match=message):
         FeatureTable.of(features, labels)
+
+
+def test_strings_may_come_as_objects(tmp_path):
+    names = pd.Series(["wren", "robin", "robin"])
+    assert FeatureTable.of(ROWS, names).labels.tolist() == names.tolist()
+    assert FeatureTable.of(ROWS, names.to_numpy(dtype=object)).labels.tolist() == names.tolist()
+    save_features(tmp_path / "f.npz", ROWS, names)
+    assert load_features(tmp_path / "f.npz")[1].tolist() == names.tolist()
+
+
+def test_numbers_wider_than_torch_knows():
+    assert FeatureTable.of(ROWS.astype(np.longdouble), LABELS).rows.dtype == torch.float64
+
+
+def test_class_names_must_be_a_list(tmp_path):
+    for names in (np.array("wren"), np.array([["wren", "robin"]])):
+        np.savez(tmp_path / "f.npz", features=ROWS, labels=LABELS, class_names=names)
+        with pytest.raises(DataError, match="class_names must be a list"):
+            load_features(tmp_path / "f.npz")
 
 
 def test_file_round_trip(tmp_path):

@@ -1,5 +1,6 @@
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -49,3 +50,33 @@ def test_an_unwritable_place_is_one_clear_sentence(tmp_path, write):
 def test_checking_leaves_no_trace(tmp_path):
     check_writable(tmp_path / "a.txt")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_check_makes_no_folders(tmp_path):
+    check_writable(tmp_path / "not" / "there" / "a.txt")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    write_text(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+
+
+def test_permissions_of_a_replaced_file_are_kept(tmp_path):
+    (tmp_path / "a.txt").write_text("old")
+    (tmp_path / "a.txt").chmod(0o600)
+    write_text(tmp_path / "a.txt", "new")
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o600
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(pipe.read_text)
+        write_text(pipe, "through")
+        assert read.result(timeout=10) == "through"
+    assert pipe.is_fifo()

@@ -49,6 +49,8 @@ def test_options_are_written_behind_the_name():
         ("bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
         ("zzz", "Known: bd-c, bd-cspn, bd-cspn-classes, bd-i, cspn"),
         ("bd-cspn:epsilom=3", "unknown option of bd-cspn 'epsilom'. Did you mean 'epsilon'?"),
+        ("bd-cspn:z=4,z=5", "an option is given twice"),
+        ("BD-CSPN", "Did you mean 'bd-cspn'?"),
         ("bd-cspn:z", "'z' is not an option; write name=value"),
         ("bd-cspn:z=some", "z=some: a whole number or all is wanted"),
         ("bd-cspn:z=-1", "z is -1; it must be 0, 1, 2, ... or None"),

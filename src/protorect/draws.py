@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-_MANY = 64  # draws from which on shuffling everything beats remembering what was touched
+MANY = 64  # draws from which on shuffling everything beats remembering what was touched
 _BLOCK = 4_000_000  # random keys held at a time
 
 
-def draw_distinct(rng: np.random.Generator, sizes: Ints, count: int) -> Ints:
+def draw_distinct(
+    rng: np.random.Generator, sizes: Ints, count: int, shuffle: bool | None = None
+) -> Ints:
     """Draw `count` distinct numbers below each size, in random order.
 
     Where a size is smaller than `count`, only its first `size` draws are meaningful.
@@ -22,14 +24,18 @@ def draw_distinct(rng: np.random.Generator, sizes: Ints, count: int) -> Ints:
     sizes
         (rows,), how many numbers each row draws from.
     count
-        How many to draw.
+        How many to draw. With the same `shuffle`, fewer draws are the first of more draws.
+    shuffle
+        Whether to shuffle all numbers, which is faster for many draws; decided here if None.
 
     Returns
     -------
     ndarray
         (rows, count)
     """
-    return _shuffle(rng, sizes, count) if count > _MANY else _swap(rng, sizes, count)
+    if shuffle is None:
+        shuffle = count > MANY
+    return _shuffle(rng, sizes, count) if shuffle else _swap(rng, sizes, count)
 
 
 def _swap(rng: np.random.Generator, sizes: Ints, count: int) -> Ints:

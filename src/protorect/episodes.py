@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from protorect.arrays import load_arrays, save_arrays
-from protorect.draws import Ints, draw_distinct
+from protorect.arrays import load_arrays, physical_memory, save_arrays
+from protorect.draws import MANY, Ints, draw_distinct
 from protorect.errors import DataError, OptionError
 
 DISTRACTOR = -1  # the class position of a query that belongs to none of the episode's classes
+_BYTES_A_SAMPLE = 40  # at most, while episodes are drawn
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Episodes:
     query_way: Ints
 
     def __post_init__(self) -> None:
+        for name in ("support", "query", "query_way"):
+            given = np.asarray(getattr(self, name))
+            if given.dtype.kind not in "iu":
+                raise DataError(f"{name} must hold integers, it holds {given.dtype}.")
+            object.__setattr__(self, name, given.astype(np.int64, copy=False))
         if self.support.ndim != 3 or self.query.ndim != 2 or 0 in self.support.shape[1:]:
             raise DataError(
                 "episodes need support (episodes, way, shot) and query (episodes, n_query), "
@@ -90,6 +97,29 @@ class Episodes:
                 "they were drawn from another feature file."
             )
 
+    def check_labels(self, labels: NDArray[Any]) -> None:
+        """Raise DataError if these episodes were not drawn from rows with these labels (n,)."""
+        self.check_rows(len(labels))
+        classes = np.unique(labels, return_inverse=True)[1]
+        support = classes[self.support]  # (episodes, way, shot)
+        own, query = support[:, :, 0], classes[self.query]
+        told = np.take_along_axis(own, self.query_way.clip(min=0), axis=1)
+        foreign = self.query_way == DISTRACTOR
+        known = (query[:, :, None] == own[:, None, :]).any(axis=2) if foreign.any() else False
+        agree = (
+            (support == own[:, :, None]).all()
+            and not _repeated(own)
+            and (foreign | (query == told)).all()
+            and not (foreign & known).any()
+        )
+        if not agree:
+            raise DataError(
+                "these episodes do not agree with the labels: they were drawn from other features, "
+                "or from these in another order."
+            )
+        if _repeated(np.concatenate([self.support.reshape(len(self), -1), self.query], axis=1)):
+            raise DataError("an episode has the same row twice: its queries are not new to it.")
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with support, query and query_way."""
         save_arrays(path, support=self.support, query=self.query, query_way=self.query_way)
@@ -98,11 +128,10 @@ class Episodes:
     def load(cls, path: str | os.PathLike[str]) -> Episodes:
         """Read what `save`, or another program that keeps to the format, wrote."""
         arrays = load_arrays(path, required=("support", "query", "query_way"))
-        for name, array in arrays.items():
-            if not np.issubdtype(array.dtype, np.integer):
-                raise DataError(f"{Path(path)}: {name} must hold integers, it holds {array.dtype}.")
-        names = ("support", "query", "query_way")
-        return cls(*(arrays[name].astype(np.int64, copy=False) for name in names))
+        try:
+            return cls(**arrays)
+        except DataError as error:
+            raise DataError(f"{Path(path)}: {error}") from error
 
 
 def sample_episodes(
@@ -118,8 +147,8 @@ def sample_episodes(
 ) -> Episodes:
     """Draw episodes from labelled rows; support and queries never share a row.
 
-    The queries are drawn before the support, so that a smaller `shot` gives the same episodes
-    with fewer support samples.
+    The queries are drawn before the support, so that with equal classes a smaller `shot` gives
+    the same episodes with fewer support samples.
 
     Parameters
     ----------
@@ -137,12 +166,14 @@ def sample_episodes(
     distractors
         Further classes with `query` samples each that belong to none of the episode's classes.
     """
-    _check_counts(at_least=1, way=way, shot=shot, query=query, episodes=episodes)
+    _check_counts(at_least=2, way=way)
+    _check_counts(at_least=1, shot=shot, query=query, episodes=episodes)
     _check_counts(at_least=0, distractors=distractors, seed=seed)
-    if dirichlet is not None and not 0 < dirichlet < float("inf"):
-        raise OptionError(f"dirichlet is {dirichlet}; it must be a number above 0.")
+    if dirichlet is not None and not (isinstance(dirichlet, Real) and 0 < dirichlet <= 1e6):
+        raise OptionError(f"dirichlet is {dirichlet!r}; it must be above 0, and 1e6 at most.")
     names, rows, starts, sizes = _rows_by_class(np.asarray(labels))
     _check_enough(names, sizes, way + distractors, shot, query)
+    _check_memory(episodes * (way + distractors) * (shot + query))
 
     rng = np.random.default_rng(seed)
     everyone = np.full(episodes, len(names))
@@ -153,7 +184,7 @@ def sample_episodes(
         counts[:, :way] = _shared_out(proportions, way * query, sizes[classes[:, :way]] - shot)
 
     most = int(counts.max())
-    drawn = draw_distinct(rng, sizes[classes.ravel()], most + shot)
+    drawn = draw_distinct(rng, sizes[classes.ravel()], most + shot, shuffle=most > MANY)
     drawn = drawn.reshape(*classes.shape, most + shot) + starts[classes][..., None]
     # Of its draws, a class gives the first ones to the queries and the next ones to the support.
     asked = np.arange(most) < counts[..., None]  # (episodes, way + distractors, most)
@@ -168,8 +199,16 @@ def sample_episodes(
 
 def _check_counts(at_least: int, **counts: int) -> None:
     for name, count in counts.items():
-        if count < at_least:
-            raise OptionError(f"{name} is {count}; it must be {at_least} or more.")
+        if not isinstance(count, Integral) or count < at_least:
+            raise OptionError(f"{name} is {count!r}; it must be a whole number from {at_least} up.")
+
+
+def _check_memory(samples: int) -> None:
+    if samples * _BYTES_A_SAMPLE > physical_memory():
+        raise OptionError(
+            f"episodes of {samples:,} samples in all do not fit into memory. Ask for fewer "
+            "episodes at a time, with another seed each time."
+        )
 
 
 def _rows_by_class(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints, Ints, Ints]:
@@ -194,6 +233,12 @@ def _check_enough(names: NDArray[Any], sizes: Ints, classes: int, shot: int, que
             f"class {names[short[0]]} has {sizes[short[0]]} samples{others}, {shot} shots and "
             f"{query} queries need {shot + query}. Ask for fewer, or leave the class out."
         )
+
+
+def _repeated(rows: Ints) -> bool:
+    """Whether a number stands twice in a row of (n, m)."""
+    ordered = np.sort(rows, axis=1)
+    return bool((ordered[:, 1:] == ordered[:, :-1]).any())
 
 
 def _shared_out(proportions: NDArray[np.float64], total: int, room: Ints) -> Ints:

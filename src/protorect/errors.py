@@ -34,6 +34,6 @@ class MissingExtraError(ProtorectError):
 def unknown_name(kind: str, given: str, allowed: Iterable[str]) -> OptionError:
     """The error for a name that is not known, with the nearest known one suggested."""
     names = sorted(allowed)
-    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    near = get_close_matches(given.lower(), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return OptionError(f"unknown {kind} {given!r}.{hint} Known: {', '.join(names)}.")

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from protorect import functional
 from protorect.checkpoint import load_tensors, save_tensors
-from protorect.errors import DataError
+from protorect.errors import DataError, OptionError
 from protorect.functional import Assignment, Options, Rank, Weighting
 from protorect.labels import as_labels, encode, objects
 from protorect.tensors import tensor_of
@@ -67,7 +67,8 @@ class CSPN(ClassifierMixin, BaseEstimator):
             (n_support,), their labels: strings, whole numbers, or anything hashable in a list.
         X_unlabeled
             (n_unlabeled, n_features), the features to label, or None. Its floating type is the
-            one computed in, as it is usually much larger than X.
+            one computed in, as it is usually much larger than X. What it corrects is only as good
+            as it is large: with few rows a class, the shift of `BDCSPN` does harm.
         """
         options = self._options()
         X, y = validate_data(self, _array(X), as_labels(y), dtype=(np.float64, np.float32))
@@ -218,6 +219,8 @@ class BDCSPN(CSPN):
     def _options(self) -> Options:
         chosen = self.get_params()
         rectify = chosen.pop("rectify")
+        if rectify not in (True, False):
+            raise OptionError(f"rectify is {rectify!r}; it must be True or False.")
         options = Options(**chosen)
         return options if rectify else replace(options, z=0)
 

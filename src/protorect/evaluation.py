@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 
 import numpy as np
 import torch
@@ -70,10 +71,10 @@ class Result:
 def evaluate(
     features: ArrayLike | Tensor,
     labels: ArrayLike | Tensor,
-    methods: Sequence[str | Method] = ("cspn", "bd-cspn"),
+    methods: str | Method | Sequence[str | Method] = ("cspn", "bd-cspn"),
     *,
     way: int = 5,
-    shot: int | Sequence[int] = (1, 5),
+    shot: int | Sequence[int] | None = None,
     query: int = 15,
     episodes: int | Episodes = 600,
     seed: int = 0,
@@ -92,11 +93,14 @@ def evaluate(
         (n,), numbers or strings.
     methods
         Names, with options where wanted: "bd-cspn", "bd-cspn:z=4,epsilon=20".
-    way, shot, query, seed, dirichlet, distractors
-        Of the episodes, see `sample_episodes`. Several shots share their classes and queries.
+    shot
+        One or several, which share their classes and queries; 1 and 5 if not given, or what
+        given episodes have.
+    way, query, seed, dirichlet, distractors
+        Of the episodes, see `sample_episodes`.
     episodes
-        How many to draw, or `Episodes` that were drawn before; then `way`, `query`, `seed`,
-        `dirichlet` and `distractors` are theirs.
+        How many to draw, or `Episodes` that were drawn before from these labels; then `way`,
+        `query`, `seed`, `dirichlet` and `distractors` are theirs.
     device
         Where to compute; where the features are, if not given.
     progress
@@ -107,14 +111,15 @@ def evaluate(
     list of Result
         Shot by shot, in the order of `methods`.
     """
-    chosen = [method(spelling) for spelling in methods]
+    listed = [methods] if isinstance(methods, str | Method) else methods
+    chosen = [method(spelling) for spelling in listed]
     if not chosen:
         raise OptionError("no method given.")
-    shots = [shot] if isinstance(shot, int) else list(shot)
-    if not shots:
-        raise OptionError("no shot given.")
+    shots = _shots(shot, episodes)
     table = FeatureTable.of(features, labels, device)
-    if not isinstance(episodes, Episodes):
+    if isinstance(episodes, Episodes):
+        episodes.check_labels(table.labels)
+    else:
         episodes = sample_episodes(
             table.labels,
             way=way,
@@ -125,10 +130,21 @@ def evaluate(
             dirichlet=dirichlet,
             distractors=distractors,
         )
-    episodes.check_rows(len(table.rows))
     told = _told(progress, len(episodes) * len(shots))
     by_shot = [_evaluate_shot(table, chosen, episodes.with_shot(k), told) for k in shots]
     return [result for results in by_shot for result in results]
+
+
+def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[int]:
+    if shot is None:
+        return [episodes.shot] if isinstance(episodes, Episodes) else [1, 5]
+    shots = [shot] if isinstance(shot, Real) else list(shot)
+    for one in shots:
+        if not isinstance(one, Integral) or one < 1:
+            raise OptionError(f"shot is {one!r}; it must be a whole number from 1 up.")
+    if not shots:
+        raise OptionError("no shot given.")
+    return [int(one) for one in shots]
 
 
 @torch.inference_mode()

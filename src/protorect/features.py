@@ -45,7 +45,7 @@ class FeatureTable:
     ) -> FeatureTable:
         """Check features (n, dim) and labels (n,) and bring them to the device."""
         rows = _to_device(_as_tensor(features), device)
-        names = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
+        names = plain_labels(labels)
         if rows.ndim != 2 or 0 in rows.shape:
             raise DataError(f"features must be (n, dim), got shape {tuple(rows.shape)}.")
         if names.ndim != 1 or len(names) != len(rows):
@@ -53,13 +53,23 @@ class FeatureTable:
                 f"features and labels must have the same length, got {len(rows)} rows of features "
                 f"and labels of shape {names.shape}."
             )
-        if names.dtype.kind not in "biufSU" or (names.dtype.kind == "f" and np.isnan(names).any()):
-            raise DataError(f"labels must be numbers or strings, they are {names.dtype}.")
         if (names == names[0]).all():
             raise DataError(f"all labels are {names[0]}; at least two classes are needed.")
         norms = row_norms(rows)
         _check_finite(rows, norms)
         return cls(rows, inverse(norms), names)
+
+
+def plain_labels(labels: ArrayLike | Tensor) -> NDArray[Any]:
+    """Labels as an array of numbers or of strings; strings may come as objects."""
+    names = np.asarray(labels.detach().cpu() if isinstance(labels, Tensor) else labels)
+    if names.dtype == object and all(isinstance(name, str) for name in names.flat):
+        names = names.astype(str)
+    if names.dtype.kind not in "biufSU":
+        raise DataError(f"labels must be numbers or strings, they are {names.dtype}.")
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise DataError("a label is not a number (NaN); name every row's class.")
+    return names
 
 
 def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -68,7 +78,9 @@ def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[A
     features, labels, names = arrays["features"], arrays["labels"], arrays.get("class_names")
     if names is None or labels.dtype.kind not in "iu" or labels.size == 0:
         return features, labels
-    if names.ndim != 1 or labels.min() < 0 or labels.max() >= len(names):
+    if names.ndim != 1:
+        raise DataError(f"{Path(path)}: class_names must be a list, it has shape {names.shape}.")
+    if labels.min() < 0 or labels.max() >= len(names):
         raise DataError(
             f"{Path(path)}: {len(names)} class_names for labels {labels.min()} .. {labels.max()}; "
             "labels must be positions in class_names."
@@ -79,29 +91,38 @@ def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[A
 
 def save_features(
     path: str | os.PathLike[str],
-    features: NDArray[Any],
-    labels: NDArray[Any],
-    class_names: NDArray[Any] | None = None,
+    features: ArrayLike,
+    labels: ArrayLike,
+    class_names: ArrayLike | None = None,
 ) -> None:
-    """Write a .npz feature file."""
-    named = {} if class_names is None else {"class_names": class_names}
-    save_arrays(path, features=features, labels=labels, **named)
+    """Write a .npz feature file: features (n, dim), labels (n,), names of the labels' numbers."""
+    named = {} if class_names is None else {"class_names": plain_labels(class_names)}
+    save_arrays(path, features=np.asarray(features), labels=plain_labels(labels), **named)
 
 
 def _as_tensor(features: ArrayLike | Tensor) -> Tensor:
     if isinstance(features, Tensor):
         tensor = features.detach()
+        if tensor.is_complex() or tensor.layout != torch.strided:
+            raise DataError("features must be a dense tensor of real numbers.")
     else:
+        if np.ma.isMaskedArray(features):
+            raise DataError("features are masked; fill or remove what is masked first.")
         array = np.asarray(features)
         if array.dtype.kind not in "fiub":
             raise DataError(f"features must be numbers, they are {array.dtype}.")
+        if array.dtype.itemsize > 8:  # wider than torch knows
+            array = array.astype(np.float64)
         tensor = tensor_of(array)
     return tensor if tensor.is_floating_point() else tensor.float()
 
 
 def _to_device(rows: Tensor, device: str | torch.device | None) -> Tensor:
     try:
-        return rows.to(device)
+        moved = rows.to(device)
+        if moved.is_meta:
+            raise RuntimeError("it holds no values")
+        return moved
     except (RuntimeError, AssertionError) as error:  # what torch raises differs by device
         reason = str(error).splitlines()[0]
         raise OptionError(f"device {str(device)!r} cannot be used: {reason}") from error

@@ -32,6 +32,7 @@ def files(tmp_path, feature_set, monkeypatch):
     broken = features.copy()
     broken[[3, 17]] = np.nan
     np.savez("nan.npz", features=broken, labels=labels)
+    np.savez("shuffled.npz", features=np.roll(features, 7, axis=0), labels=np.roll(labels, 7))
     np.savez("short.npz", features=features, labels=labels[:-1])
     np.savez("one-class.npz", features=features, labels=np.zeros_like(labels))
     np.savez("no-features.npz", labels=labels)
@@ -143,6 +144,11 @@ def test_one_episode_has_no_interval(files, capsys):
         ("good.npz --load-episodes good.npz", "has no array support, query, query_way"),
         ("good.npz --load-episodes e.npz --shot 2", "have 1 shots; 2 cannot be taken"),
         ("good.npz --load-episodes e.npz --way 4", "--way 4 does not agree with e.npz"),
+        ("good.npz --load-episodes e.npz --dirichlet 2", "--dirichlet is for drawing"),
+        ("shuffled.npz --load-episodes e.npz", "or from these in another order"),
+        ("good.npz --save-episodes good.npz", "good.npz is named twice"),
+        ("good.npz --json a.txt --csv a.txt", "a.txt is named twice"),
+        ("good.npz --episodes 1000000000000", "do not fit into memory"),
         ("good.npz --dirichlet -1", "dirichlet is -1.0"),
         ("good.npz --seed -1", "seed is -1"),
         ("good.npz --device abacus", "device 'abacus' cannot be used"),
@@ -215,6 +221,35 @@ def test_an_interrupt_is_not_a_traceback(files, monkeypatch, capsys):
     monkeypatch.setattr("protorect.evaluation.evaluate", interrupted)
     assert main(["evaluate", "good.npz"]) == 130
     assert capsys.readouterr().err == "protorect: interrupted\n"
+
+
+def test_names_are_shown_as_they_are_and_whole(files, capsys):
+    os.rename("good.npz", "cub[train]:smile:.npz")
+    names = [f"bd-cspn:z=4,epsilon=20.0,weighting=classes,rank={r}" for r in ("cosine", "softmax")]
+    given = [word for name in names for word in ("--method", name)]
+    assert main(["evaluate", "cub[train]:smile:.npz", "--episodes", "3", *given]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ["cub[train]:smile:.npz", *names])
+
+
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
+def test_an_output_that_takes_nothing_is_not_a_traceback(files, where):
+    shell = f"'{COMMAND}' evaluate good.npz --episodes 3 --json o.json {where}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (1 if "full" in where else 0)
+
+
+def test_an_output_without_our_signs_gets_others(files):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [COMMAND, "evaluate", "good.npz", "--episodes", "3"],
+        capture_output=True,
+        env=environment,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"bd-cspn-classes" in done.stdout
 
 
 def test_features_nobody_has_seen(files):

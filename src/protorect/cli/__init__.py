@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -16,20 +17,37 @@ VERBS = (demo, evaluate)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 for a user's mistake."""
+    _accept_any_output()
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
         sys.stdout.flush()
     except ProtorectError as error:
-        print(f"protorect: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader of our output has gone, as in `protorect ... | head`
+        return _failed(str(error), 2)
+    except MemoryError:
+        return _failed("there is not enough memory for this.", 2)
+    except OSError as error:  # of the output: what is read and written by us is told above
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        # The reader may have gone, as in `protorect ... | head`: that needs no word.
+        return 1 if isinstance(error, BrokenPipeError) else _failed(f"{error.strerror}.", 1)
     except KeyboardInterrupt:
-        print("protorect: interrupted", file=sys.stderr)
-        return 130
+        return _failed("interrupted", 130)
     return 0
+
+
+def _accept_any_output() -> None:
+    """A closed output is none, and a sign that it cannot show is no reason to fail."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.StringIO())
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _failed(reason: str, code: int) -> int:
+    print(f"protorect: {reason}", file=sys.stderr)
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

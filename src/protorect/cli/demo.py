@@ -38,8 +38,7 @@ def run(options: argparse.Namespace) -> None:
 
     check_writable(options.out)
 
-    from rich.console import Console
-
+    from protorect.cli.output import show
     from protorect.cli.progress import progress_bar
     from protorect.demo import demo_page, run_demo
     from protorect.demo.measure import QUERY, WAY
@@ -49,5 +48,5 @@ def run(options: argparse.Namespace) -> None:
         result = run_demo(options.episodes, options.seed, progress)
     write_text(options.out, demo_page(result))
     title = f"digits: {WAY}-way, {QUERY} queries, {result.episodes} episodes, accuracy in %"
-    Console().print(results_table(result.ablation, title))
+    show(results_table(result.ablation, title))
     print(options.out)

@@ -19,8 +19,23 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Compare methods on the same few-shot episodes, with 95 % intervals.
 
-FEATURES is a .npz file with `features` (n, dim), `labels` (n,) and optionally `class_names`.
-A method may carry options: --method bd-cspn:z=4,rank=softmax
+FEATURES is a .npz file with `features` (n, dim), `labels` (n,) and optionally `class_names`; by
+default a class needs 20 rows, 5 shots and 15 queries.
+
+methods:
+  cspn             nearest basic prototype by cosine
+  bd-c             queries shifted to the support (cross-class bias)
+  bd-i             confident queries join the prototypes (intra-class bias)
+  bd-cspn          both corrections, weights of eq. (6) as printed
+  bd-cspn-classes  both, weights from each sample's softmax over the classes
+options of a method, behind its name, as in bd-cspn:z=4,rank=softmax
+  z           queries that may join a class: a number, or all
+  epsilon     sharpness of the weights
+  weighting   samples or classes
+  shift       true or false
+  rank        cosine or softmax
+  assignment  predicted or overlapping
+  scale       factor of the cosines in the softmax rank
 """
 DRAWN = {"way": 5, "query": 15, "episodes": 600, "seed": 0, "dirichlet": None, "distractors": 0}
 SHOTS = [1, 5]
@@ -38,37 +53,49 @@ def add_to(verbs: Any) -> None:
     add("features", metavar="FEATURES.npz", type=Path)
     add("--method", action="append", metavar="NAME", help="repeat for several; all if not given")
     add("--way", type=int, help="classes in an episode (5)")
-    add("--shot", type=int, action="append", help="support samples a class; repeat (1 and 5)")
+    add(
+        "--shot",
+        type=int,
+        action="append",
+        help="support samples a class; repeat (1 and 5; with --load-episodes, the file's)",
+    )
     add("--query", type=int, help="queries a class (15)")
     add("--episodes", type=int, help="how many (600)")
     add("--seed", type=int, help="the same seed draws the same episodes (0)")
     add("--dirichlet", type=float, metavar="ALPHA", help="unequal numbers of queries a class")
     add("--distractors", type=int, metavar="CLASSES", help="add queries of so many other classes")
     files = parser.add_mutually_exclusive_group()
-    files.add_argument("--load-episodes", type=Path, metavar="F.npz", help="use these")
-    files.add_argument("--save-episodes", type=Path, metavar="F.npz", help="keep them")
+    files.add_argument(
+        "--load-episodes", type=Path, metavar="F.npz", help="use the episodes in this file"
+    )
+    files.add_argument(
+        "--save-episodes", type=Path, metavar="F.npz", help="write the episodes to this file"
+    )
     add("--json", type=Path, metavar="OUT.json", help="write the results")
     add("--csv", type=Path, metavar="OUT.csv", help="write the results")
-    add("--predictions", type=Path, metavar="OUT.npz", help="write every query's predicted class")
+    add(
+        "--predictions",
+        type=Path,
+        metavar="OUT.npz",
+        help="write the position 0 .. way - 1 predicted for each query of the episodes",
+    )
     add("--device", help="where to compute, as torch names it (cpu)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate and print a table; write what was asked for."""
-    from rich.console import Console
-
+    from protorect.cli.output import check_outputs, show
     from protorect.cli.progress import progress_bar
     from protorect.evaluation import evaluate
     from protorect.features import load_features
-    from protorect.files import check_writable, write_text
+    from protorect.files import write_text
     from protorect.methods import METHODS, method
     from protorect.report.tables import results_csv, results_json, results_table
 
     methods = [method(spelling) for spelling in options.method or METHODS]
-    for path in (options.save_episodes, options.json, options.csv, options.predictions):
-        if path is not None:
-            check_writable(path)
+    outputs = (options.save_episodes, options.json, options.csv, options.predictions)
+    check_outputs(outputs, (options.features, options.load_episodes))
     features, labels = load_features(options.features)
     episodes = _episodes(options, labels)
     with progress_bar("episodes") as progress:
@@ -76,11 +103,13 @@ def run(options: argparse.Namespace) -> None:
             features,
             labels,
             methods,
-            shot=_shots(options, episodes),
+            shot=options.shot or (None if options.load_episodes else SHOTS),
             episodes=episodes,
             device=options.device,
             progress=progress,
         )
+    title = f"{options.features.name}: {episodes.way}-way, {len(episodes)} episodes, accuracy in %"
+    show(results_table(results, title))  # first, so that it is there if a file cannot be written
     if options.save_episodes is not None:
         episodes.save(options.save_episodes)
     if options.json is not None:
@@ -89,8 +118,6 @@ def run(options: argparse.Namespace) -> None:
         write_text(options.csv, results_csv(results))
     if options.predictions is not None:
         _save_predictions(options.predictions, results)
-    title = f"{options.features.name}: {episodes.way}-way, {len(episodes)} episodes, accuracy in %"
-    Console().print(results_table(results, title))
 
 
 def _episodes(options: argparse.Namespace, labels: NDArray[Any]) -> Episodes:
@@ -98,6 +125,9 @@ def _episodes(options: argparse.Namespace, labels: NDArray[Any]) -> Episodes:
 
     if options.load_episodes is None:
         return sample_episodes(labels, shot=max(options.shot or SHOTS), **_drawn(options))
+    for name in ("dirichlet", "distractors"):
+        if getattr(options, name) is not None:
+            raise OptionError(f"--{name} is for drawing; {options.load_episodes} is drawn already.")
     episodes = Episodes.load(options.load_episodes)
     held = {"way": episodes.way, "query": episodes.query_per_class, "episodes": len(episodes)}
     for name, value in held.items():
@@ -112,10 +142,6 @@ def _episodes(options: argparse.Namespace, labels: NDArray[Any]) -> Episodes:
 def _drawn(options: argparse.Namespace) -> dict[str, Any]:
     asked = {name: getattr(options, name) for name in DRAWN}
     return {name: DRAWN[name] if value is None else value for name, value in asked.items()}
-
-
-def _shots(options: argparse.Namespace, episodes: Episodes) -> list[int]:
-    return options.shot or ([episodes.shot] if options.load_episodes else SHOTS)
 
 
 def _settings(options: argparse.Namespace, episodes: Episodes) -> dict[str, Any]:

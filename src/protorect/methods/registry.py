@@ -80,11 +80,16 @@ def method(spelling: str | Method) -> Method:
     """The method of this name, with options if any: "bd-cspn" or "bd-cspn:z=4,rank=softmax"."""
     if isinstance(spelling, Method):
         return spelling
-    name, _, written = spelling.partition(":")
+    if not isinstance(spelling, str):
+        raise OptionError(f"{spelling!r} is no method; give the name of one of {sorted(METHODS)}.")
+    name, _, written = spelling.strip().partition(":")
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     chosen = METHODS[name]
-    changes = dict(_option(chosen, item) for item in written.split(",") if item)
+    options = [_option(chosen, item) for item in written.split(",") if item]
+    changes = dict(options)
+    if len(changes) < len(options):
+        raise OptionError(f"{spelling}: an option is given twice.")
     return chosen.with_options(**changes)
 
 

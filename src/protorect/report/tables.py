@@ -24,12 +24,13 @@ def results_grid(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]
     found = {(result.method, result.shot): result for result in results}
     header, rows = ["method"], [[name] for name in methods]
     for shot in shots:
-        header += [f"{shot}-shot", f"minus {methods[0]}"]
+        compared = [f"minus {methods[0]}"] if len(methods) > 1 else []
+        header += [f"{shot}-shot", *compared]
         first = found[methods[0], shot]
         for row, name in zip(rows, methods, strict=True):
             result = found[name, shot]
             difference = "" if result is first else difference_text(result.minus(first))
-            row += [accuracy_text(result), difference]
+            row += [accuracy_text(result), difference][: 1 + len(compared)]
     return header, rows
 
 
@@ -37,8 +38,9 @@ def results_table(results: Sequence[Result], title: str | None = None) -> Table:
     """`results_grid` for the terminal."""
     header, rows = results_grid(results)
     table = Table(title=title, title_justify="left")
-    for column, name in enumerate(header):
-        table.add_column(name, justify="right" if column else "left")
+    table.add_column(header[0], overflow="fold")
+    for name in header[1:]:
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     return table

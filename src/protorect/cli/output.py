@@ -1,0 +1,33 @@
+"""Tables on standard output, and files that do not get in each other's way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from protorect.errors import OptionError
+from protorect.files import check_writable
+
+WIDE = 400  # columns where nobody looks at a screen: no name is cut
+
+
+def show(table: Table) -> None:
+    """Print a table; names are taken as they are, not as markup."""
+    width = None if sys.stdout.isatty() else WIDE
+    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
+    """Raise if an output cannot be written, or would replace an input or another output."""
+    taken = {path.resolve() for path in inputs if path is not None}
+    for path in outputs:
+        if path is None:
+            continue
+        check_writable(path)
+        if path.resolve() in taken and path.is_file() | (not path.exists()):
+            raise OptionError(f"{path} is named twice; give every file a name of its own.")
+        taken.add(path.resolve())
