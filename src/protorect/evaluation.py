@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -138,7 +139,7 @@ def evaluate(
 def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[int]:
     if shot is None:
         return [episodes.shot] if isinstance(episodes, Episodes) else [1, 5]
-    shots = [shot] if isinstance(shot, Real) else list(shot)
+    shots: list[Any] = [shot] if isinstance(shot, Real) else list(cast("Sequence[int]", shot))
     for one in shots:
         if not isinstance(one, Integral) or one < 1:
             raise OptionError(f"shot is {one!r}; it must be a whole number from 1 up.")
