@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,22 @@ def load_tensors(
             f"{path} is not a safetensors file, or a damaged or incomplete one ({error}); "
             "save or copy it again."
         ) from error
+
+
+def check_fits(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], where: str) -> None:
+    """Raise DataError if names or shapes are not those wanted; the message says which differ."""
+    differs = [
+        *(f"{name} is missing" for name in wanted if name not in found),
+        *(f"{name} is unknown" for name in found if name not in wanted),
+        *(
+            f"{name} is {tuple(found[name].shape)} instead of {tuple(wanted[name].shape)}"
+            for name in wanted
+            if name in found and found[name].shape != wanted[name].shape
+        ),
+    ]
+    if differs:
+        more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""
+        raise DataError(f"{where}: {', '.join(differs[:3])}{more}.")
 
 
 def _config(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""The cosine classifier that a backbone is trained with, eq. (1) and (2)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class CosineClassifier(nn.Module):
+    """Logits are a learnable scale times the cosines of a feature with a weight of each class.
+
+    Parameters
+    ----------
+    dim
+        Length of a feature.
+    classes
+        How many base classes there are.
+    scale
+        What tau of eq. (1) starts at.
+    """
+
+    def __init__(self, dim: int, classes: int, scale: float = 10.0) -> None:
+        super().__init__()
+        # Only the direction counts; length one in expectation gives a gradient of moderate size.
+        self.weight = nn.Parameter(torch.randn(classes, dim) / dim**0.5)
+        self.scale = nn.Parameter(torch.tensor(float(scale)))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Logits tau x cosine, (n, dim) -> (n, classes), in float32 or better."""
+        # bfloat16 has 8 bits: a cosine times 10 would be off by up to 0.04, so no autocast here.
+        with torch.autocast(features.device.type, enabled=False):
+            wide = torch.promote_types(features.dtype, torch.float32)
+            cosines = _unit(features.to(wide)) @ _unit(self.weight.to(wide)).T
+            return self.scale * cosines
+
+
+def _unit(rows: Tensor) -> Tensor:
+    """Rows (..., dim) of length one; a zero one stays zero, so its cosine with anything is 0."""
+    length = rows.norm(dim=-1, keepdim=True)
+    # Dividing by 1, and not by something tiny, keeps the gradient of a zero row moderate.
+    return rows / torch.where(length > 0, length, 1)

