@@ -1,0 +1,92 @@
+"""`protorect prepare`: a data set indexed and packed, once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from protorect.data.packed import PackedDataset
+    from protorect.data.splits import ClassSplit
+
+DESCRIPTION = """\
+Index and pack a data set, once: every picture is hashed, decoded, turned upright, cut to its
+central square, resized and put into one memory-mapped array a split.
+
+DATASET is one of those that `protorect datasets` lists; `folder` is any folder of class folders.
+ROOT is the folder or archive as it was downloaded.
+"""
+_SHOWN = 20
+
+
+def add_to(verbs: Any) -> None:
+    """Add this verb to the parser."""
+    parser = verbs.add_parser(
+        "prepare",
+        help="index and pack a data set, once",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("dataset", metavar="DATASET")
+    add("root", metavar="ROOT", type=Path)
+    add("--out", type=Path, required=True, metavar="PACKED", help="the folder to make")
+    add("--size", type=int, metavar="N", help="side of a packed picture (the data set's own)")
+    add(
+        "--split",
+        metavar="0.64,0.16,0.2 | FILE.json",
+        help="fractions of the classes for train, val and test, or a file with their names",
+    )
+    add("--seed", type=int, default=0, help="the same seed divides in the same way (%(default)s)")
+    add("--workers", type=int, metavar="N", help="processes (one a processor)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prepare, then say what was packed and what could not be read."""
+    from protorect.cli.progress import progress_bar
+    from protorect.data.prepare import prepare
+
+    split = None if options.split is None else _split(options.split)
+    with progress_bar("pictures") as progress:
+        packed = prepare(
+            options.dataset,
+            options.root,
+            options.out,
+            size=options.size,
+            split=split,
+            seed=options.seed,
+            workers=options.workers,
+            progress=progress,
+        )
+    _report(packed)
+
+
+def _split(text: str) -> ClassSplit | tuple[float, float, float]:
+    from protorect.data.splits import parse_fractions, split_from_file
+
+    if text.endswith(".json"):
+        return split_from_file(Path(text))
+    return parse_fractions(text)
+
+
+def _report(packed: PackedDataset) -> None:
+    for name, record in packed.manifest["splits"].items():
+        print(f"{name}: {record['images']} pictures of {len(record['class_names'])} classes")
+    unreadable, left_out = packed.manifest["unreadable"], packed.manifest["left_out"]
+    lines = [f"{one['path']}: {one['reason']}" for one in unreadable]
+    _list("could not be read", lines)
+    _list("not packed, being no picture of a class", left_out)
+    print(packed.path)
+
+
+def _list(what: str, lines: list[str]) -> None:
+    if not lines:
+        return
+    print(f"{len(lines)} {what}:", file=sys.stderr)
+    for line in lines[:_SHOWN]:
+        print(f"  {line}", file=sys.stderr)
+    if len(lines) > _SHOWN:
+        print(f"  and {len(lines) - _SHOWN} more, all in manifest.json", file=sys.stderr)

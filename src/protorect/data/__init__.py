@@ -1,0 +1,1 @@
+"""Pictures, from the folders in which they are distributed to packed arrays."""

@@ -1,0 +1,22 @@
+"""`protorect datasets` says of each data set what a person needs to get it."""
+
+import argparse
+
+from protorect.cli import datasets
+from protorect.data.catalogue import DATASETS
+
+
+def test_every_data_set_is_listed(capsys):
+    parser = argparse.ArgumentParser()
+    datasets.add_to(parser.add_subparsers(required=True))
+    options = parser.parse_args(["datasets"])
+    options.run(options)
+    paragraphs = capsys.readouterr().out.split("\n\n")
+    assert [text.splitlines()[0] for text in paragraphs] == list(DATASETS)
+    for text, known in zip(paragraphs, DATASETS.values(), strict=True):
+        assert known.expects in text
+        assert known.source in text
+        assert known.licence in text
+    omniglot = paragraphs[list(DATASETS).index("omniglot")]
+    assert "4,112 train, 688 val, 1,692 test (1,623 characters in 4 rotations)" in omniglot
+    assert "100 train, 50 val, 50 test" in paragraphs[list(DATASETS).index("cub")]

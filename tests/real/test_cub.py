@@ -1,0 +1,52 @@
+"""All of CUB-200-2011, from the tar."""
+
+import csv
+import hashlib
+import io
+import tarfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from protorect.data.prepare import prepare
+
+
+@pytest.fixture(scope="module")
+def archive(real_data):
+    return real_data("CUB_200_2011_84px.tar")
+
+
+@pytest.fixture(scope="module")
+def packed(archive, tmp_path_factory):
+    return prepare("cub", archive, tmp_path_factory.mktemp("cub") / "packed", workers=2)
+
+
+def test_all_birds_are_there(packed):
+    splits = [packed.split(name) for name in ("train", "val", "test")]
+    assert [len(split.class_names) for split in splits] == [100, 50, 50]
+    assert sum(len(split.images) for split in splits) == 11_788
+    assert packed.manifest["unreadable"] == []
+    assert all(split.images.shape[1:] == (84, 84, 3) for split in splits)
+    assert all(40 <= count <= 60 for split in splits for count in np.bincount(split.labels))
+
+
+def test_the_index_tells_where_each_picture_is(packed, archive):
+    """Some pictures, read and decoded anew from the archive."""
+    with (packed.path / "index.csv").open(newline="") as file:
+        lines = {line["path"]: line for line in csv.DictReader(file)}
+    assert len(lines) == 11_788
+    checked = 0
+    with tarfile.open(archive) as members:
+        for number, member in enumerate(members):
+            if number % 500 or not member.isfile():
+                continue
+            data = members.extractfile(member).read()
+            line = lines[member.name.removeprefix("CUB_200_2011/")]
+            assert line["sha256"] == hashlib.sha256(data).hexdigest()
+            split = packed.split(line["split"])
+            picture = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+            np.testing.assert_array_equal(split.images[int(line["row"])], picture)
+            assert split.class_names[split.labels[int(line["row"])]] == line["class"]
+            checked += 1
+    assert checked >= 20
