@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 
 from protorect import __version__
-from protorect.cli import demo, evaluate
+from protorect.cli import datasets, demo, evaluate, extract, prepare, train
 from protorect.errors import ProtorectError
 
-VERBS = (demo, evaluate)
+VERBS = (demo, datasets, prepare, train, extract, evaluate)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,57 @@
+"""`protorect extract`: features of a packed data set by a trained backbone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+DESCRIPTION = """\
+Write the features of one split of a data set to a .npz file for `protorect evaluate`.
+
+SOURCE is the folder of a run, a .safetensors file of weights, or efficientnet-lite0, which comes
+trained on ImageNet. The file knows which weights, pictures and preprocessing made it.
+"""
+
+
+def add_to(verbs: Any) -> None:
+    """Add this verb to the parser."""
+    parser = verbs.add_parser(
+        "extract",
+        help="write the features of a data set by a trained backbone",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("source", metavar="SOURCE")
+    add("packed", metavar="PACKED", type=Path)
+    add("--split", default="test", help="train, val or test (%(default)s)")
+    add("--out", type=Path, required=True, metavar="FEATURES.npz", help="where the features go")
+    add(
+        "--precision",
+        default="auto",
+        choices=("auto", "bfloat16", "float32"),
+        help="of the network (%(default)s: bfloat16 where the processor is fast at it)",
+    )
+    add("--device", default="cpu", help="where to compute, as torch names it (%(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Extract, and print where the features are."""
+    from protorect.cli.progress import progress_bar
+    from protorect.extraction import extract
+    from protorect.files import check_writable
+
+    check_writable(options.out)
+    with progress_bar("pictures") as progress:
+        written = extract(
+            options.source,
+            options.packed,
+            options.out,
+            split=options.split,
+            precision=options.precision,
+            device=options.device,
+            progress=progress,
+        )
+    print(options.out if written else f"{options.out} (was there already)")

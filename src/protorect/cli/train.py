@@ -1,0 +1,94 @@
+"""`protorect train`: a backbone with a cosine classifier on the base classes of a data set."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from protorect.training.loop import StepReport
+
+DESCRIPTION = """\
+Train a backbone with a cosine classifier on the base classes, as the paper does.
+
+PACKED is what `protorect prepare` made. Settings come from the defaults (the paper's recipe), a
+TOML file and --set, the later ones winning. A run that was interrupted, however, goes on with
+--resume and reaches the same weights.
+"""
+
+
+def add_to(verbs: Any) -> None:
+    """Add this verb to the parser."""
+    parser = verbs.add_parser(
+        "train",
+        help="train a backbone on the base classes of a data set",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("packed", metavar="PACKED", type=Path)
+    add("--backbone", metavar="NAME", help="conv64, conv128, conv256, resnet12, wrn28-10 (conv64)")
+    add("--out", type=Path, required=True, metavar="RUN", help="the folder of the run")
+    add("--config", type=Path, metavar="F.toml", help="settings")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; repeat")
+    add("--resume", action="store_true", help="go on with the run in RUN")
+    add("--device", default="cpu", help="where to compute, as torch names it (cpu)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train, and print how each epoch went."""
+    from protorect.training import read_config, train
+    from protorect.training.config import updated
+
+    config = read_config(options.config, options.set)
+    if options.backbone is not None:
+        config = updated(config, {"backbone": options.backbone})
+    with _shown(config.epochs) as (step, epoch):
+        finished = train(
+            options.packed,
+            options.out,
+            config,
+            resume=options.resume,
+            device=options.device,
+            report=step,
+            epoch_report=epoch,
+        )
+    print(finished.best)
+
+
+@contextmanager
+def _shown(
+    epochs: int,
+) -> Iterator[tuple[Callable[[StepReport], None], Callable[[dict[str, Any]], None]]]:
+    """A bar on a terminal for the steps, a line for each epoch."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("training", total=None)
+
+        def step(report: StepReport) -> None:
+            text = (
+                f"epoch {report.epoch + 1}/{epochs}  loss {report.loss:.3f}  "
+                f"accuracy {report.accuracy:.1f} %  {report.images_per_second:.0f} images/s"
+            )
+            done = report.epoch * report.steps + report.step
+            bar.update(task, completed=done, total=epochs * report.steps, description=text)
+
+        def epoch(line: dict[str, Any]) -> None:
+            console.print(
+                f"epoch {line['epoch']}/{epochs}: loss {line['loss']:.3f}, "
+                f"accuracy {line['accuracy']:.1f} %, "
+                f"validation {line['validation']:.2f} ± {line['validation_ci95']:.2f} %, "
+                f"{line['images_per_second']:.0f} images/s",
+                highlight=False,
+            )
+
+        yield step, epoch

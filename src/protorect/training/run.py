@@ -1,0 +1,114 @@
+"""The folder of a run: what was asked for, what happened, and the weights.
+
+    run.json            configuration, data and versions
+    log.jsonl           a line an epoch
+    last.safetensors    all that is needed to go on
+    best.safetensors    the backbone of the best epoch, for use
+
+A file is replaced whole or not at all, so a run killed at any moment goes on from its last epoch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protorect import __version__
+from protorect.checkpoint import load_tensors, save_tensors
+from protorect.errors import DataError
+from protorect.files import write_text
+from protorect.training.config import TrainingConfig
+
+CHECKPOINT, WEIGHTS = "training", "backbone"  # kinds of files
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk."""
+
+    folder: Path
+
+    @property
+    def last(self) -> Path:
+        """The checkpoint of the last finished epoch."""
+        return self.folder / "last.safetensors"
+
+    @property
+    def best(self) -> Path:
+        """The backbone of the epoch that did best on the validation classes."""
+        return self.folder / "best.safetensors"
+
+    @property
+    def log(self) -> Path:
+        """A JSON line an epoch."""
+        return self.folder / "log.jsonl"
+
+    def start(self, config: TrainingConfig, data: dict[str, Any]) -> None:
+        """Write what was asked for into a new folder."""
+        if self.folder.exists() and any(self.folder.iterdir()):
+            raise DataError(
+                f"{self.folder} is not empty. Give another folder, or --resume to go on with the "
+                "run in it."
+            )
+        asked = {"config": asdict(config), "data": data, "versions": versions()}
+        write_text(self.folder / "run.json", json.dumps(asked, indent=2) + "\n")
+
+    def check_same(self, config: TrainingConfig, data: dict[str, Any]) -> None:
+        """Raise DataError if the run in the folder was another one."""
+        try:
+            held = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+            before = held["config"] | {f"data {key}": value for key, value in held["data"].items()}
+        except OSError as error:
+            raise DataError(f"{self.folder} holds no run to resume.") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{self.folder}/run.json is damaged: {error}.") from error
+        now = asdict(config) | {f"data {key}": value for key, value in data.items()}
+        now = json.loads(json.dumps(now))  # tuples become lists there too
+        for name, value in now.items():
+            if before.get(name) != value:
+                raise DataError(
+                    f"the run in {self.folder} has {name} = {before.get(name)}, not {value}. "
+                    "Resume it with what it was started with, or start another."
+                )
+
+    def epochs_logged(self) -> list[dict[str, Any]]:
+        """The lines of the log."""
+        if not self.log.exists():
+            return []
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+    def write_log(self, epochs: list[dict[str, Any]]) -> None:
+        """Replace the log."""
+        write_text(self.log, "".join(json.dumps(epoch) + "\n" for epoch in epochs))
+
+    def save_last(self, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
+        """Write the checkpoint."""
+        save_tensors(self.last, tensors, {"kind": CHECKPOINT, **config})
+
+    def load_last(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Read the checkpoint."""
+        return load_tensors(self.last, CHECKPOINT)
+
+    def save_best(self, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
+        """Write the weights for use."""
+        save_tensors(self.best, tensors, {"kind": WEIGHTS, **config})
+
+
+def versions() -> dict[str, str]:
+    """Of what a result may depend on."""
+    return {
+        "protorect": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "threads": str(torch.get_num_threads()),
+        "processor": platform.machine() or os.name,
+    }
