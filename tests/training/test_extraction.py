@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from protorect import DataError, OptionError, load_features
 from protorect.backbones import build
@@ -12,6 +13,7 @@ from protorect.cli import main
 from protorect.data.packed import PackedDataset
 from protorect.extraction import extract
 from protorect.training import TrainingConfig, train
+from protorect.training.embedding import Preprocessing, embed
 
 QUICK = TrainingConfig(epochs=1, batch_size=64, validation_episodes=5, precision="float32")
 
@@ -22,7 +24,7 @@ def run(packed, tmp_path_factory):
 
 
 def test_features_are_those_of_the_network(run, packed, tmp_path):
-    assert extract(run, packed, tmp_path / "f.npz", precision="float32")
+    assert extract(run, packed, tmp_path / "f.npz", precision="float32").written
     features, labels = load_features(tmp_path / "f.npz")
     data = PackedDataset.open(packed)
     split = data.split("test")
@@ -46,9 +48,9 @@ def test_the_whole_way_by_command(run, packed, tmp_path, monkeypatch, capsys):
 
 def test_what_is_there_already_is_not_made_again_and_what_differs_is_refused(run, packed, tmp_path):
     out = tmp_path / "f.npz"
-    assert extract(run, packed, out)
+    assert extract(run, packed, out).written
     before = out.stat().st_mtime_ns
-    assert not extract(run, packed, out)
+    assert not extract(run, packed, out).written
     assert out.stat().st_mtime_ns == before
     with pytest.raises(DataError, match="made otherwise: split, pictures differ"):
         extract(run, packed, out, split="val")
@@ -71,11 +73,39 @@ def test_weights_may_be_a_file(run, packed, tmp_path):
     assert (load_features(tmp_path / "f.npz")[0] == load_features(tmp_path / "g.npz")[0]).all()
 
 
+def test_a_folder_of_class_folders_needs_no_preparation(run, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    for name in ("cat", "dog"):
+        (tmp_path / "pets" / name).mkdir(parents=True)
+        for number in range(3):
+            pixels = rng.integers(0, 255, (40, 50, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "pets" / name / f"{number}.png")
+    (tmp_path / "pets" / "cat" / "broken.jpg").write_text("no picture")
+    out = tmp_path / "f.npz"
+    assert main(["extract", str(run), str(tmp_path / "pets"), "--out", str(out)]) == 0
+    assert "cat/broken.jpg" in capsys.readouterr().err
+    features, labels = load_features(out)
+    assert features.shape == (6, 64)
+    assert labels.tolist() == ["cat"] * 3 + ["dog"] * 3
+
+
+def test_a_grey_network_takes_colour_and_a_colour_network_takes_grey():
+    grey = torch.rand(2, 1, 28, 28)
+    pictures = (grey.expand(-1, 3, -1, -1) * 255).byte().permute(0, 2, 3, 1).numpy()
+    for channels, given in ((1, pictures), (3, pictures[..., :1])):
+        network = build("conv64", channels=channels, size=28)
+        same = pictures[..., :1] if channels == 1 else pictures
+        plain = Preprocessing((0.0,) * channels, (1.0,) * channels)
+        np.testing.assert_allclose(
+            embed(network, given, plain), embed(network, same, plain), atol=1e-5
+        )
+
+
 def test_the_imagenet_network_looks_at_pictures_of_any_size(packed, tmp_path, monkeypatch):
     split = PackedDataset.open(packed).split("test")
     few = type(split)(split.images[:3], split.labels[:3], split.class_names, split.digest)
     monkeypatch.setattr(PackedDataset, "split", lambda *_: few)
-    assert extract("efficientnet-lite0", packed, tmp_path / "f.npz")
+    assert extract("efficientnet-lite0", packed, tmp_path / "f.npz").written
     assert load_features(tmp_path / "f.npz")[0].shape == (3, 1280)
 
 

@@ -1,4 +1,4 @@
-"""`protorect extract`: features of a packed data set by a trained backbone."""
+"""`protorect extract`: features of pictures by a trained backbone."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 DESCRIPTION = """\
-Write the features of one split of a data set to a .npz file for `protorect evaluate`.
+Write the features of pictures to a .npz file for `protorect evaluate`.
 
 SOURCE is the folder of a run, a .safetensors file of weights, or efficientnet-lite0, which comes
-trained on ImageNet. The file knows which weights, pictures and preprocessing made it.
+trained on ImageNet. PICTURES is what `protorect prepare` made, or a folder of class folders. The
+file knows which weights, pictures and preprocessing made it.
 """
 
 
@@ -18,14 +19,14 @@ def add_to(verbs: Any) -> None:
     """Add this verb to the parser."""
     parser = verbs.add_parser(
         "extract",
-        help="write the features of a data set by a trained backbone",
+        help="write the features of pictures by a trained backbone",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("source", metavar="SOURCE")
-    add("packed", metavar="PACKED", type=Path)
-    add("--split", default="test", help="train, val or test (%(default)s)")
+    add("pictures", metavar="PICTURES", type=Path)
+    add("--split", default="test", help="of what was prepared: train, val or test (%(default)s)")
     add("--out", type=Path, required=True, metavar="FEATURES.npz", help="where the features go")
     add(
         "--precision",
@@ -39,19 +40,21 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Extract, and print where the features are."""
+    from protorect.cli.output import listed
     from protorect.cli.progress import progress_bar
     from protorect.extraction import extract
     from protorect.files import check_writable
 
     check_writable(options.out)
     with progress_bar("pictures") as progress:
-        written = extract(
+        done = extract(
             options.source,
-            options.packed,
+            options.pictures,
             options.out,
             split=options.split,
             precision=options.precision,
             device=options.device,
             progress=progress,
         )
-    print(options.out if written else f"{options.out} (was there already)")
+    listed("could not be read", done.unreadable)
+    print(options.out if done.written else f"{options.out} (was there already)")

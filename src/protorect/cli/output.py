@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,6 +19,17 @@ def show(table: Table) -> None:
     """Print a table; names are taken as they are, not as markup."""
     width = None if sys.stdout.isatty() else WIDE
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+
+
+def listed(what: str, lines: Sequence[str], most: int | None = None, rest: str = "") -> None:
+    """Name on standard error what went wrong, at most so many; `rest` says where the others are."""
+    if not lines:
+        return
+    print(f"{len(lines)} {what}:", file=sys.stderr)
+    for line in lines[:most]:
+        print(f"  {line}", file=sys.stderr)
+    if most is not None and len(lines) > most:
+        print(f"  and {len(lines) - most} more, {rest}", file=sys.stderr)
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:

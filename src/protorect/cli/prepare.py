@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,20 +72,12 @@ def _split(text: str) -> ClassSplit | tuple[float, float, float]:
 
 
 def _report(packed: PackedDataset) -> None:
+    from protorect.cli.output import listed
+
     for name, record in packed.manifest["splits"].items():
         print(f"{name}: {record['images']} pictures of {len(record['class_names'])} classes")
     unreadable, left_out = packed.manifest["unreadable"], packed.manifest["left_out"]
     lines = [f"{one['path']}: {one['reason']}" for one in unreadable]
-    _list("could not be read", lines)
-    _list("not packed, being no picture of a class", left_out)
+    listed("could not be read", lines, _SHOWN, "all in manifest.json")
+    listed("not packed, being no picture of a class", left_out, _SHOWN, "all in manifest.json")
     print(packed.path)
-
-
-def _list(what: str, lines: list[str]) -> None:
-    if not lines:
-        return
-    print(f"{len(lines)} {what}:", file=sys.stderr)
-    for line in lines[:_SHOWN]:
-        print(f"  {line}", file=sys.stderr)
-    if len(lines) > _SHOWN:
-        print(f"  and {len(lines) - _SHOWN} more, all in manifest.json", file=sys.stderr)

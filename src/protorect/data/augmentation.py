@@ -74,13 +74,14 @@ def _coloured(images: Tensor, most: float, generator: torch.Generator) -> Tensor
     factors = 1 + most * (2 * torch.rand(3, len(images), 1, 1, 1, generator=generator) - 1)
     bright, contrast, saturation = factors.to(images).unbind()
     images = images * bright
-    grey = _grey(images)
-    images = grey.mean(dim=(2, 3), keepdim=True) * (1 - contrast) + images * contrast
-    grey = _grey(images)
-    return (grey * (1 - saturation) + images * saturation).clamp(0, 1)
+    dull = grey(images)
+    images = dull.mean(dim=(2, 3), keepdim=True) * (1 - contrast) + images * contrast
+    dull = grey(images)
+    return (dull * (1 - saturation) + images * saturation).clamp(0, 1)
 
 
-def _grey(images: Tensor) -> Tensor:
+def grey(images: Tensor) -> Tensor:
+    """How bright each pixel is, (n, channels, height, width) -> (n, 1, height, width)."""
     if images.shape[1] != 3:
         return images.mean(dim=1, keepdim=True)
     shares = images.new_tensor(_GREY)[:, None, None]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from protorect.backbones import Backbone
+from protorect.data.augmentation import grey
 
 BATCH = 256
 
@@ -58,9 +59,11 @@ def embed(
 
 
 def _fitted(images: Tensor, backbone: Backbone) -> Tensor:
-    """Images of the size and channels that the backbone takes; grey ones may become colour."""
+    """Images of the size and channels that the backbone takes."""
     if images.shape[1] == 1 and backbone.channels == 3:
         images = images.expand(-1, 3, -1, -1)
+    elif images.shape[1] == 3 and backbone.channels == 1:
+        images = grey(images)
     if images.shape[-1] == backbone.size:
         return images
     size = (backbone.size, backbone.size)
