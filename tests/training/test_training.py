@@ -131,6 +131,7 @@ def test_killed_by_the_system_it_goes_on_too(packed, tmp_path):
             command(out, *more), env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+    assert len(done.stderr.splitlines()) == 4
     assert "epoch 4/4: loss" in done.stderr
     assert done.stdout.strip() == str(tmp_path / "whole" / "best.safetensors")
     assert same_weights(tmp_path / "run" / "last.safetensors", tmp_path / "whole/last.safetensors")

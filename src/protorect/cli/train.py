@@ -89,6 +89,7 @@ def _shown(
                 f"validation {line['validation']:.2f} ± {line['validation_ci95']:.2f} %, "
                 f"{line['images_per_second']:.0f} images/s",
                 highlight=False,
+                soft_wrap=True,  # a line an epoch, however narrow the screen
             )
 
         yield step, epoch
