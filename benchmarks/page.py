@@ -13,7 +13,9 @@ after the other, so that a busy machine slows both.
 
 **The limit** of a case is the slower of two times: copying once the bytes that the episodes \
 gather (at the rate at which this machine copies memory to memory) and doing the arithmetic of \
-the method (at the rate of a 2048 x 2048 float32 matrix product). Sampling the episodes is part \
+the method (at the rate of a 2048 x 2048 float32 matrix product). The copy rate counts a byte \
+that is read and written once, as the gather does; were it counted twice, the fractions that \
+copying limits would be half as large. Sampling the episodes is part \
 of our time, not of the limit. *Plain* is BD-CSPN as one would first write it in torch, batched \
 and written out (`benchmarks/plain.py`), on the same episodes in the chunks that suit it best.
 
