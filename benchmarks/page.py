@@ -41,8 +41,7 @@ cache but not in the inner one: these passes run at the speed of the outer cache
 fit the inner cache would be faster if calls of torch cost nothing; there are some fifty small \
 ones a chunk, and with few episodes in it they take longer than the passes they save.
 - Many ways turn the cost from gathering to the score matrix. At 1000 ways it has 15 million \
-entries an episode, written twice in memory that the system must map anew and read by the \
-maxima; the arithmetic itself is a fifth of the time.
+entries an episode, written twice in memory that the system must map anew and read by the maxima.
 - The estimator passes the pile through once more for `transduction_`, in the blocks that \
 `predict` uses, so that both answer alike to the last bit.
 """

@@ -142,12 +142,6 @@ def test_unit_rows_of_unit_rows_are_the_same():
     assert UnitRows.of(unit) is unit
 
 
-def test_norms_already_known_are_used():
-    norms = row_norms(rows())
-    assert torch.equal(UnitRows.of(rows(), norms).scale, UnitRows.of(rows()).scale)
-    assert torch.equal(UnitRows.of(rows(), 2 * norms).scale, UnitRows.of(rows()).scale / 2)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_kept_in_float32_or_better(dtype):
     unit = UnitRows.of(rows().to(dtype))

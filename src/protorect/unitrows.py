@@ -52,13 +52,12 @@ class UnitRows:
     gain: Tensor | None = None
 
     @classmethod
-    def of(cls, rows: Tensor | UnitRows, norms: Tensor | None = None) -> UnitRows:
-        """Unit rows from feature rows of any length; `norms` (tasks, n) where already known."""
+    def of(cls, rows: Tensor | UnitRows) -> UnitRows:
+        """Unit rows from feature rows (tasks, n, dim) of any length."""
         if isinstance(rows, UnitRows):
             return rows
         rows = rows.to(_at_least_float32(rows.dtype))
-        norms = row_norms(rows) if norms is None else norms
-        return cls(rows, inverse(norms))
+        return cls(rows, inverse(row_norms(rows)))
 
     def shifted(self, shift: Tensor) -> UnitRows:
         """The same rows with shift (tasks, dim) added, brought back to length one."""

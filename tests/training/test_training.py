@@ -13,6 +13,7 @@ import torch
 
 from protorect import DataError
 from protorect.checkpoint import load_tensors, save_tensors
+from protorect.data.prepare import prepare
 from protorect.training import TrainingConfig, train
 from protorect.training.config import updated
 from protorect.training.run import Run
@@ -150,6 +151,27 @@ def test_steps_per_epoch_may_pass_over_the_pictures_many_times(packed, tmp_path)
 def test_other_ways_of_computing_learn_as_well(packed, tmp_path, changes):
     run = train(packed, tmp_path / "run", updated(QUICK, changes))
     assert run.epochs_logged()[-1]["accuracy"] > 50
+
+
+def _divided(packed, tmp_path, fractions):
+    """The same pictures, divided otherwise."""
+    source = next(packed.parent.glob("stripes*"))
+    out = tmp_path / "packed"
+    prepare("folder", source, out, size=28, split=fractions, workers=1)
+    return out
+
+
+def test_without_validation_classes_the_last_epoch_is_kept(packed, tmp_path):
+    run = train(_divided(packed, tmp_path, (0.5, 0.0, 0.5)), tmp_path / "run", QUICK)
+    assert all("validation" not in line for line in run.epochs_logged())
+    best, last = load_tensors(run.best), load_tensors(run.last)[0]
+    assert best[1]["epoch"] == 3
+    assert all(torch.equal(last[f"model.backbone.{name}"], t) for name, t in best[0].items())
+
+
+def test_few_validation_classes_give_smaller_episodes(packed, tmp_path):
+    run = train(_divided(packed, tmp_path, (0.5, 1 / 6, 1 / 3)), tmp_path / "run", QUICK)
+    assert 100 / 3 < run.epochs_logged()[-1]["validation"] <= 100  # of three classes
 
 
 def test_a_folder_in_use_is_not_overwritten(whole, packed):

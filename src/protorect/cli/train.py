@@ -83,10 +83,12 @@ def _shown(
             bar.update(task, completed=done, total=epochs * report.steps, description=text)
 
         def epoch(line: dict[str, Any]) -> None:
+            checked = ""
+            if "validation" in line:
+                checked = f"validation {line['validation']:.2f} ± {line['validation_ci95']:.2f} %, "
             console.print(
                 f"epoch {line['epoch']}/{epochs}: loss {line['loss']:.3f}, "
-                f"accuracy {line['accuracy']:.1f} %, "
-                f"validation {line['validation']:.2f} ± {line['validation_ci95']:.2f} %, "
+                f"accuracy {line['accuracy']:.1f} %, {checked}"
                 f"{line['images_per_second']:.0f} images/s",
                 highlight=False,
                 soft_wrap=True,  # a line an epoch, however narrow the screen

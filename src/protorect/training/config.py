@@ -44,7 +44,8 @@ class TrainingConfig:
     channels_last, compile
         Memory layout; whether torch compiles the network first.
     validation_episodes
-        5-way 5-shot episodes of validation classes after each epoch; they choose the best epoch.
+        5-way 5-shot episodes of validation classes after each epoch (smaller ones where there is
+        less); they choose the best epoch, which is the last where there are no such classes.
     """
 
     backbone: str = "conv64"

@@ -22,6 +22,7 @@ from protorect.backbones import Backbone, CosineClassifier, build
 from protorect.checkpoint import check_fits
 from protorect.data.augmentation import Augmentation
 from protorect.data.packed import PackedDataset, PackedSplit
+from protorect.episodes import Episodes, sample_episodes
 from protorect.errors import DataError
 from protorect.evaluation import evaluate
 from protorect.training.config import TrainingConfig
@@ -95,6 +96,7 @@ def train(
     forward = torch.compile(backbone) if config.compile else backbone
     preprocessing = Preprocessing(tuple(data.mean), tuple(data.std))
     augment = _augmentation(config, data)
+    episodes = _validation_episodes(data, config)
     half = uses_bfloat16(config.precision, device)
     steps = config.steps_per_epoch or max(1, len(base.labels) // config.batch_size)
 
@@ -134,13 +136,17 @@ def train(
             "accuracy": 100 * hits / seen,
             "rate": optimizer.param_groups[0]["lr"],
             "images_per_second": speed,
-            **_validate(data, backbone, preprocessing, config, half, device),
         }
+        if episodes is not None:
+            held = data.split("val")
+            line |= _validate(held, episodes, backbone, preprocessing, half, device)
         log.append(line)
         if epoch_report is not None:
             epoch_report(line)
-        if line["validation"] > best:
-            best = line["validation"]
+        # Without validation classes the last epoch is the best we know of.
+        score = line.get("validation", float(epoch))
+        if score > best:
+            best = score
             run.save_best(backbone.state_dict(), _card(config, data, backbone, line))
         run.write_log(log)
         run.save_last(_state(model, optimizer), {"epoch": epoch + 1, "best": best})
@@ -169,27 +175,41 @@ def _pictures(
     return images.permute(0, 3, 1, 2).float().div_(255), labels
 
 
+def _validation_episodes(data: PackedDataset, config: TrainingConfig) -> Episodes | None:
+    """5-way 5-shot episodes of the validation classes, the same after every epoch.
+
+    Smaller ones where there are not enough classes or pictures; None where there is nothing to
+    tell classes apart by.
+    """
+    if "val" not in data.splits:
+        return None
+    labels = data.split("val").labels
+    _, sizes = np.unique(labels, return_counts=True)
+    way, smallest = min(5, len(sizes)), int(sizes.min())
+    if way < 2 or smallest < 2:
+        return None
+    shot = min(5, smallest - 1)
+    return sample_episodes(
+        labels,
+        way=way,
+        shot=shot,
+        query=min(15, smallest - shot),
+        episodes=config.validation_episodes,
+        seed=config.seed,
+    )
+
+
 def _validate(
-    data: PackedDataset,
+    held: PackedSplit,
+    episodes: Episodes,
     backbone: Backbone,
     preprocessing: Preprocessing,
-    config: TrainingConfig,
     half: bool,
     device: str | torch.device,
 ) -> dict[str, float]:
-    """5-way 5-shot accuracy on the validation classes; the same episodes after every epoch."""
-    if "val" not in data.splits:
-        return {"validation": 0.0, "validation_ci95": 0.0}
-    held = data.split("val")
+    """Few-shot accuracy on the validation classes."""
     features = embed(backbone, held.images, preprocessing, half=half, device=device)
-    result = evaluate(
-        features,
-        held.labels,
-        ["cspn"],
-        shot=5,
-        episodes=config.validation_episodes,
-        seed=config.seed,
-    )[0]
+    result = evaluate(features, held.labels, "cspn", episodes=episodes)[0]
     return {"validation": result.accuracy, "validation_ci95": result.ci95}
 
 
@@ -249,6 +269,6 @@ def _card(
         "std": [float(value) for value in data.std],
         "data": data.name,
         "epoch": line["epoch"],
-        "validation": line["validation"],
+        "validation": line.get("validation"),
         "config": asdict(config),
     }
