@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from protorect import __version__
 from protorect.cli import datasets, demo, evaluate, extract, prepare, train
 from protorect.errors import ProtorectError
+from protorect.memory import keep_freed_memory
 
 VERBS = (demo, datasets, prepare, train, extract, evaluate)
 
@@ -18,6 +19,7 @@ VERBS = (demo, datasets, prepare, train, extract, evaluate)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 for a user's mistake."""
     _accept_any_output()
+    keep_freed_memory()
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
