@@ -4,19 +4,17 @@ import torch
 
 from protorect import METHODS, OptionError, method
 from protorect.functional import Options
+from protorect.methods import PAPER, chosen_methods
 from reference import rectification as reference
 
 
 def test_five_methods_of_the_paper():
-    assert (
-        set(METHODS)
-        == {"cspn", "bd-c", "bd-i", "bd-cspn", "bd-cspn-classes"}
-        == set(reference.METHODS)
-    )
+    assert PAPER == ("cspn", "bd-c", "bd-i", "bd-cspn", "bd-cspn-classes")
+    assert set(PAPER) == set(reference.METHODS) <= set(METHODS)
     assert method("bd-cspn").options == Options()
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", PAPER)
 def test_called_like_a_function(name):
     generator = torch.Generator().manual_seed(0)
     support = torch.randn(3, 6, 8, generator=generator)
@@ -43,11 +41,19 @@ def test_options_are_written_behind_the_name():
     assert method("cspn").name == "cspn"
 
 
+def test_all_is_every_method_once():
+    assert chosen_methods("all") == chosen_methods(["cspn", "all"]) == list(METHODS.values())
+    assert [one.name for one in chosen_methods(["cspn:z=1", "cspn", "cspn:z=1"])] == [
+        "cspn:z=1",
+        "cspn",
+    ]
+
+
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
         ("bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
-        ("zzz", "Known: bd-c, bd-cspn, bd-cspn-classes, bd-i, cspn"),
+        ("zzz", f"Known: {', '.join(sorted(METHODS))}"),
         ("bd-cspn:epsilom=3", "unknown option of bd-cspn 'epsilom'. Did you mean 'epsilon'?"),
         ("bd-cspn:z=4,z=5", "an option is given twice"),
         ("BD-CSPN", "Did you mean 'bd-cspn'?"),

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 
 from protorect import METHODS, save_features
 from protorect.cli import main
+from protorect.methods import PAPER
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -44,9 +45,9 @@ def test_commands_run(tmp_path, monkeypatch):
         assert main(arguments) == 0
 
 
-def test_the_table_of_methods_is_complete():
+def test_the_table_of_methods_names_those_of_the_paper():
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", README.read_text(), flags=re.MULTILINE))
-    assert set(rows) == set(METHODS)
+    assert set(PAPER) <= set(rows) <= set(METHODS)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from protorect.episodes import DISTRACTOR, Episodes, sample_episodes
 from protorect.errors import OptionError
 from protorect.features import FeatureTable
 from protorect.functional import predictions
-from protorect.methods import Method, method
+from protorect.methods import Method, chosen_methods
 from protorect.stats import Estimate, mean_interval, paired_difference
 from protorect.unitrows import UnitRows
 
@@ -93,7 +93,7 @@ def evaluate(
     labels
         (n,), numbers or strings.
     methods
-        Names, with options where wanted: "bd-cspn", "bd-cspn:z=4,epsilon=20".
+        Names, with options where wanted: "bd-cspn", "bd-cspn:z=4,epsilon=20"; "all" for all.
     shot
         One or several, which share their classes and queries; 1 and 5 if not given, or what
         given episodes have.
@@ -112,10 +112,7 @@ def evaluate(
     list of Result
         Shot by shot, in the order of `methods`.
     """
-    listed = [methods] if isinstance(methods, str | Method) else methods
-    chosen = [method(spelling) for spelling in listed]
-    if not chosen:
-        raise OptionError("no method given.")
+    chosen = chosen_methods(methods)
     shots = _shots(shot, episodes)
     table = FeatureTable.of(features, labels, device)
     if isinstance(episodes, Episodes):

@@ -16,13 +16,13 @@ Learning" (Liu, Song, Qin, ECCV 2020); `docs/method.md` maps its symbols to thes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from protorect.errors import OptionError, unknown_name
+from protorect.errors import OptionError
+from protorect.options import check_choice, check_flag, check_number, is_whole
 from protorect.unitrows import UnitRows
 
 Features = Tensor | UnitRows
@@ -66,17 +66,14 @@ class Options:
     scale: float = 10.0
 
     def __post_init__(self) -> None:
-        _check_choice("weighting", self.weighting, ("samples", "classes"))
-        _check_choice("rank", self.rank, ("cosine", "softmax"))
-        _check_choice("assignment", self.assignment, ("predicted", "overlapping"))
-        if self.shift not in (True, False):
-            raise OptionError(f"shift is {self.shift!r}; it must be True or False.")
-        if self.z is not None and not (_is_whole(self.z) and self.z >= 0):
+        check_choice("weighting", self.weighting, ("samples", "classes"))
+        check_choice("rank", self.rank, ("cosine", "softmax"))
+        check_choice("assignment", self.assignment, ("predicted", "overlapping"))
+        check_flag("shift", self.shift)
+        if self.z is not None and not (is_whole(self.z) and self.z >= 0):
             raise OptionError(f"z is {self.z!r}; it must be 0, 1, 2, ... or None for no limit.")
-        for name in ("epsilon", "scale"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 <= float(value) <= LARGEST_FACTOR):
-                raise OptionError(f"{name} is {value!r}; it must lie in 0 .. {LARGEST_FACTOR:g}.")
+        check_number("epsilon", self.epsilon, 0, LARGEST_FACTOR)
+        check_number("scale", self.scale, 0, LARGEST_FACTOR)
 
 
 class Rectified(NamedTuple):
@@ -248,12 +245,3 @@ def rectify(
         prototypes = rectified_prototypes(support, labels, query, scores, prototypes, options)
         scores = query.cosines(prototypes)
     return Rectified(prototypes, shift, scores)
-
-
-def _check_choice(name: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise unknown_name(name, str(given), allowed)
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool)

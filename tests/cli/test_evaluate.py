@@ -13,6 +13,7 @@ import pytest
 from conftest import clusters
 from protorect import METHODS, Episodes, evaluate
 from protorect.cli import main
+from protorect.methods import PAPER
 
 COMMAND = Path(sys.executable).parent / "protorect"
 
@@ -43,14 +44,14 @@ def files(tmp_path, feature_set, monkeypatch):
 
 
 def test_the_contract_line(files, feature_set):
-    methods = [word for name in METHODS for word in ("--method", name)]
+    methods = [word for name in PAPER for word in ("--method", name)]
     done = protorect(
         "evaluate", "good.npz", *methods, "--way", 5, "--shot", 1, "--shot", 5, "--query", 15,
         "--episodes", 60, "--seed", 0, "--save-episodes", "e.npz", "--json", "o.json",
         "--csv", "o.csv", "--predictions", "p.npz", cwd=files,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    expected = evaluate(*feature_set, list(METHODS), shot=[1, 5], episodes=60)
+    expected = evaluate(*feature_set, PAPER, shot=[1, 5], episodes=60)
 
     document = json.loads(Path("o.json").read_text())
     fields = {"method", "way", "shot", "query", "episodes", "accuracy", "ci95", "seconds"}
@@ -74,6 +75,15 @@ def test_the_contract_line(files, feature_set):
     assert (predictions["bd-cspn, 5-shot"] == expected[8].predictions).all()
     assert Episodes.load("e.npz").support.shape == (60, 5, 5)
     assert f"{expected[0].accuracy:.2f} ± {expected[0].ci95:.2f}" in done.stdout
+
+
+def test_all_methods_at_once(files, capsys):
+    line = "evaluate good.npz --method all --shot 1 --episodes 5 --json o.json"
+    assert main(line.split()) == 0
+    shown = capsys.readouterr().out
+    results = json.loads(Path("o.json").read_text())["results"]
+    assert [result["method"] for result in results] == list(METHODS)
+    assert all(name in shown for name in METHODS)
 
 
 def test_saved_episodes_give_the_same_results_again(files, capsys):

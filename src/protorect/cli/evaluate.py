@@ -51,7 +51,12 @@ def add_to(verbs: Any) -> None:
     )
     add = parser.add_argument
     add("features", metavar="FEATURES.npz", type=Path)
-    add("--method", action="append", metavar="NAME", help="repeat for several; all if not given")
+    add(
+        "--method",
+        action="append",
+        metavar="NAME",
+        help="repeat for several, or all; the paper's five if not given",
+    )
     add("--way", type=int, help="classes in an episode (5)")
     add(
         "--shot",
@@ -90,10 +95,10 @@ def run(options: argparse.Namespace) -> None:
     from protorect.evaluation import evaluate
     from protorect.features import load_features
     from protorect.files import write_text
-    from protorect.methods import METHODS, method
+    from protorect.methods import PAPER, chosen_methods
     from protorect.report.tables import results_csv, results_json, results_table
 
-    methods = [method(spelling) for spelling in options.method or METHODS]
+    methods = chosen_methods(options.method or PAPER)
     outputs = (options.save_episodes, options.json, options.csv, options.predictions)
     check_outputs(outputs, (options.features, options.load_episodes))
     features, labels = load_features(options.features)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_type_hints
 
 from torch import Tensor
 
 from protorect.errors import OptionError, unknown_name
 from protorect.functional import Features
-from protorect.methods import rectification
+from protorect.methods.rectification import (
+    BD_C,
+    BD_CSPN,
+    BD_CSPN_CLASSES,
+    BD_I,
+    CSPN,
+    rectification,
+)
+
+Family = Literal["inductive", "transductive"]
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -28,12 +39,16 @@ class Method:
         A frozen dataclass of its choices.
     summary
         One line on what it does.
+    family
+        "inductive": each query is classified by itself. "transductive": all queries of a task
+        together.
     """
 
     name: str
     function: Callable[[Features, Tensor, Features, int, Any], Tensor]
     options: Any
     summary: str
+    family: Family
 
     def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:
         """Score the queries, (tasks, n_query, ways).
@@ -60,20 +75,49 @@ class Method:
         return replace(self, name=name, options=replace(self.options, **changes))
 
 
-METHODS = {
-    name: Method(name, rectification.rectification, options, summary)
-    for name, options, summary in [
-        ("cspn", rectification.CSPN, "nearest basic prototype by cosine"),
-        ("bd-c", rectification.BD_C, "queries shifted to the support (cross-class bias)"),
-        ("bd-i", rectification.BD_I, "confident queries join the prototypes (intra-class bias)"),
-        ("bd-cspn", rectification.BD_CSPN, "both corrections, weights of eq. (6) as printed"),
-        (
-            "bd-cspn-classes",
-            rectification.BD_CSPN_CLASSES,
-            "both corrections, weights from each sample's softmax over the classes",
-        ),
-    ]
-}
+# One entry a method: it then appears in `evaluate`, the command, the documents and the tests.
+_ENTRIES = (
+    Method("cspn", rectification, CSPN, "nearest basic prototype by cosine", "inductive"),
+    Method(
+        "bd-c",
+        rectification,
+        BD_C,
+        "queries shifted to the support (cross-class bias)",
+        "transductive",
+    ),
+    Method(
+        "bd-i",
+        rectification,
+        BD_I,
+        "confident queries join the prototypes (intra-class bias)",
+        "transductive",
+    ),
+    Method(
+        "bd-cspn",
+        rectification,
+        BD_CSPN,
+        "both corrections, weights of eq. (6) as printed",
+        "transductive",
+    ),
+    Method(
+        "bd-cspn-classes",
+        rectification,
+        BD_CSPN_CLASSES,
+        "both corrections, weights from each sample's softmax over the classes",
+        "transductive",
+    ),
+)
+METHODS = {entry.name: entry for entry in _ENTRIES}
+PAPER = ("cspn", "bd-c", "bd-i", "bd-cspn", "bd-cspn-classes")
+
+
+def chosen_methods(spellings: str | Method | Iterable[str | Method]) -> list[Method]:
+    """The methods of these names, each once; "all" is every one there is."""
+    listed = [spellings] if isinstance(spellings, str | Method) else list(spellings)
+    if not listed:
+        raise OptionError("no method given.")
+    named = [name for one in listed for name in (METHODS if one == ALL else [one])]
+    return list({one.name: one for one in map(method, named)}.values())
 
 
 def method(spelling: str | Method) -> Method:
@@ -97,23 +141,34 @@ def _option(chosen: Method, item: str) -> tuple[str, Any]:
     name, equals, written = item.partition("=")
     name, written = name.strip(), written.strip()
     if not equals:
-        raise OptionError(f"{item!r} is not an option; write name=value, as in {chosen.name}:z=4.")
-    default = getattr(chosen.options, name, None)
-    return name, _parsed(name, written, default)
+        raise OptionError(f"{item!r} is not an option; write name=value, as in {_example(chosen)}.")
+    kinds = get_type_hints(type(chosen.options))
+    return name, _parsed(name, written, kinds[name]) if name in kinds else written
 
 
-def _parsed(name: str, written: str, default: Any) -> Any:
-    """The value in the type of its default."""
+def _example(chosen: Method) -> str:
+    first = next((field.name for field in fields(chosen.options)), None)
+    example = f"{chosen.name}:{first}={_written(getattr(chosen.options, first))}" if first else ""
+    return example or "bd-cspn:z=4"
+
+
+def _parsed(name: str, written: str, kind: Any) -> Any:
+    """The value in the type that the option is declared with."""
+    kinds = get_args(kind) if NoneType in get_args(kind) else (kind,)
+    if NoneType in kinds and written in ("all", "none"):
+        return None
+    wanted = "a number"
     try:
-        if isinstance(default, bool):
+        if bool in kinds:
+            wanted = "true or false"
             return {"true": True, "false": False, "yes": True, "no": False}[written.lower()]
-        if isinstance(default, int):
-            return None if written in ("all", "none") else int(written)
-        if isinstance(default, float):
+        if int in kinds:
+            wanted = "a whole number or all" if NoneType in kinds else "a whole number"
+            return int(written)
+        if float in kinds:
             return float(written)
     except (ValueError, KeyError):
-        kind = {bool: "true or false", int: "a whole number or all", float: "a number"}
-        raise OptionError(f"{name}={written}: {kind[type(default)]} is wanted.") from None
+        raise OptionError(f"{name}={written}: {wanted} is wanted.") from None
     return written
 
 
