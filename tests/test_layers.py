@@ -20,7 +20,7 @@ LAYERS = [
     {"checkpoint", "arrays", "draws", "labels", "tensors"},
     {"functional", "theory", "stats"},
     {"unitrows"},
-    {"files", "memory", "options"},
+    {"files", "memory", "versions", "options"},
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import platform
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from protorect import __version__
 from protorect.errors import OptionError
 
 if TYPE_CHECKING:
@@ -151,21 +149,14 @@ def _drawn(options: argparse.Namespace) -> dict[str, Any]:
 
 def _settings(options: argparse.Namespace, episodes: Episodes) -> dict[str, Any]:
     """What is needed to get the same results again."""
-    import numpy as np
-    import torch
+    from protorect.versions import versions
 
-    versions = {
-        "protorect": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-    }
     settings: dict[str, Any] = {"features": options.features.name}
     if options.load_episodes is None:
         settings |= _drawn(options)
     else:
         settings |= {"episode_file": options.load_episodes.name, "way": episodes.way}
-    return settings | {"versions": versions}
+    return settings | {"versions": versions()}
 
 
 def _save_predictions(path: Path, results: list[Result]) -> None:

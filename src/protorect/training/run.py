@@ -11,21 +11,17 @@ A file is replaced whole or not at all, so a run killed at any moment goes on fr
 from __future__ import annotations
 
 import json
-import os
-import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from protorect import __version__
 from protorect.checkpoint import load_tensors, save_tensors
 from protorect.errors import DataError
 from protorect.files import write_text
 from protorect.training.config import TrainingConfig
+from protorect.versions import versions
 
 CHECKPOINT, WEIGHTS = "training", "backbone"  # kinds of files
 
@@ -100,15 +96,3 @@ class Run:
     def save_best(self, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
         """Write the weights for use."""
         save_tensors(self.best, tensors, {"kind": WEIGHTS, **config})
-
-
-def versions() -> dict[str, str]:
-    """Of what a result may depend on."""
-    return {
-        "protorect": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "threads": str(torch.get_num_threads()),
-        "processor": platform.machine() or os.name,
-    }

@@ -1,0 +1,23 @@
+"""What a result may depend on besides what was asked for."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+import numpy as np
+import torch
+
+from protorect import __version__
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes, threads and kind of processor; stored with every result."""
+    return {
+        "protorect": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "threads": str(torch.get_num_threads()),
+        "processor": platform.machine() or os.name,
+    }
