@@ -15,7 +15,8 @@ from torch.nn.functional import interpolate
 from protorect.backbones import Backbone
 from protorect.data.augmentation import grey
 
-BATCH = 256
+_MOST_AT_ONCE = 256  # pictures
+_PIXELS_AT_ONCE = 2**18  # a network holds about a kilobyte for each; more is no faster
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,9 @@ def embed(
     """Features (n, dim) of pictures (n, height, width, channels), a batch at a time."""
     backbone.eval()
     features: NDArray[Any] | None = None
-    for start in range(0, len(images), BATCH):
-        batch = torch.from_numpy(np.array(images[start : start + BATCH])).to(device)
+    size = batch_size(backbone)
+    for start in range(0, len(images), size):
+        batch = torch.from_numpy(np.array(images[start : start + size])).to(device)
         batch = _fitted(batch.permute(0, 3, 1, 2).float().div_(255), backbone)
         batch = preprocessing(batch).contiguous(memory_format=torch.channels_last)
         with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):
@@ -56,6 +58,11 @@ def embed(
         if progress is not None:
             progress(start + len(found), len(images))
     return np.empty((0, 0), dtype=np.float32) if features is None else features
+
+
+def batch_size(backbone: Backbone) -> int:
+    """How many pictures the network looks at together: few where they are large."""
+    return max(1, min(_MOST_AT_ONCE, _PIXELS_AT_ONCE // backbone.size**2))
 
 
 def _fitted(images: Tensor, backbone: Backbone) -> Tensor:
