@@ -20,7 +20,7 @@ LAYERS = [
     {"checkpoint", "arrays", "draws", "labels", "tensors"},
     {"functional", "theory", "stats"},
     {"unitrows"},
-    {"files", "memory", "versions", "options"},
+    {"files", "memory", "processes", "versions", "options"},
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}

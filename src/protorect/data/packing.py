@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import get_all_start_methods, get_context, parent_process
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +14,9 @@ import numpy as np
 from protorect.data.decoding import Decoded, decode
 from protorect.data.rows import RowFile
 from protorect.data.stored import StoredPicture, UnreadableError
-from protorect.errors import DataError
+from protorect.processes import processes
 
 PICTURES_IN_A_CHUNK = 64
-_CHUNKS_WAITING = 4  # for each worker: enough to keep it busy, few enough to bound memory
 
 
 @dataclass(frozen=True)
@@ -107,44 +100,6 @@ def _read(picture: StoredPicture, size: int, channels: int) -> tuple[Entry, Deco
 
 @contextmanager
 def packing_processes(workers: int) -> Iterator[Callable[[Iterable[Chunk]], Iterator[Packed]]]:
-    """Give a function that packs chunks and yields what became of them, in order.
-
-    With one worker everything happens in this process.
-    """
-    if workers == 1:
-        yield lambda chunks: map(pack_chunk, chunks)
-        return
-    # A forked copy of a process with threads may hang; both of these start from a clean one.
-    method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(workers, get_context(method), _prepare_worker)
-    try:
-        yield lambda chunks: _in_order(pool, chunks, workers * _CHUNKS_WAITING)
-    except BrokenProcessPool as error:
-        raise DataError(
-            "a worker process was ended from outside, perhaps for want of memory; "
-            "try again with --workers 1."
-        ) from error
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _in_order(pool: ProcessPoolExecutor, chunks: Iterable[Chunk], waiting: int) -> Iterator[Packed]:
-    running: deque[Future[Packed]] = deque()
-    for chunk in chunks:
-        running.append(pool.submit(pack_chunk, chunk))
-        if len(running) >= waiting:
-            yield running.popleft().result()
-    while running:
-        yield running.popleft().result()
-
-
-def _prepare_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-
-
-def _leave_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    """Give a function that packs chunks and yields what became of them, in order."""
+    with processes(workers) as run:
+        yield lambda chunks: run(pack_chunk, chunks)
