@@ -16,7 +16,7 @@ LAYERS = [
     {"evaluation"},
     {"features", "episodes"},
     {"methods", "estimators"},
-    {"data", "backbones"},
+    {"data", "backbones", "feature_store"},
     {"checkpoint", "arrays", "draws", "labels", "tensors"},
     {"functional", "theory", "stats"},
     {"unitrows"},

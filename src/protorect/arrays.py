@@ -1,4 +1,4 @@
-"""Named arrays in a .npz file: never unpickled, sizes checked before anything is allocated."""
+"""Arrays in .npz and .npy files: never unpickled, sizes checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from protorect.errors import DataError
+from protorect.errors import DataError, damaged
 from protorect.files import written_whole
 
 Arrays = dict[str, NDArray[Any]]
@@ -51,6 +51,22 @@ def load_arrays(
         raise DataError(f"{path} is not a .npz file, or only part of one.") from error
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
+
+
+def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:
+    """Map a .npy file that must hold just this; `remedy` ends the sentence on one that does not."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise damaged(path, "the file is missing", remedy) from None
+    except (ValueError, EOFError, OSError) as error:
+        raise damaged(path, " ".join(str(error).split()).rstrip("."), remedy) from error
+    if not isinstance(array, np.memmap) or array.dtype != dtype or array.shape != shape:
+        found = f"{getattr(array, 'dtype', '?')} {getattr(array, 'shape', '?')}"
+        raise damaged(path, f"it holds {found}, the manifest says {dtype} {shape}", remedy)
+    if path.stat().st_size != array.offset + array.nbytes:
+        raise damaged(path, "it is longer than its array", remedy)
+    return array
 
 
 def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:

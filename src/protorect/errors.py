@@ -37,3 +37,8 @@ def unknown_name(kind: str, given: str, allowed: Iterable[str]) -> OptionError:
     near = get_close_matches(given.lower(), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return OptionError(f"unknown {kind} {given!r}.{hint} Known: {', '.join(names)}.")
+
+
+def damaged(path: object, reason: str, remedy: str) -> DataError:
+    """The error for a file of ours that is not as we wrote it; `remedy` is a sentence."""
+    return DataError(f"{path} is damaged: {reason}. {remedy}")

@@ -1,4 +1,4 @@
-"""Features of pictures with their labels, as arrays or from a file."""
+"""Features of pictures with their labels, as arrays, from a file or from a store."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from protorect.arrays import load_arrays, save_arrays
-from protorect.errors import DataError, OptionError
-from protorect.tensors import tensor_of
+from protorect.errors import DataError
+from protorect.feature_store import FeatureStore
+from protorect.tensors import on_device, tensor_of
 from protorect.unitrows import inverse, row_norms
 
 
@@ -44,7 +45,7 @@ class FeatureTable:
         device: str | torch.device | None = None,
     ) -> FeatureTable:
         """Check features (n, dim) and labels (n,) and bring them to the device."""
-        rows = _to_device(_as_tensor(features), device)
+        rows = on_device(_as_tensor(features), device)
         names = plain_labels(labels)
         if rows.ndim != 2 or 0 in rows.shape:
             raise DataError(f"features must be (n, dim), got shape {tuple(rows.shape)}.")
@@ -73,20 +74,31 @@ def plain_labels(labels: ArrayLike | Tensor) -> NDArray[Any]:
 
 
 def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Features (n, dim) and labels (n,) of a .npz file; labels are names where it has names."""
+    """Features (n, dim) and labels (n,) of a .npz file or a store; names where it has names.
+
+    The features of a store are memory-mapped, not read.
+    """
+    path = Path(path)
+    if path.is_dir():
+        store = FeatureStore.open(path)
+        return store.features, _named(path, store.labels, np.array(store.class_names))
     arrays = load_arrays(path, required=("features", "labels"), optional=("class_names",))
-    features, labels, names = arrays["features"], arrays["labels"], arrays.get("class_names")
+    return arrays["features"], _named(path, arrays["labels"], arrays.get("class_names"))
+
+
+def _named(path: Path, labels: NDArray[Any], names: NDArray[Any] | None) -> NDArray[Any]:
+    """The names of labels that are positions, where there are names and no two are the same."""
     if names is None or labels.dtype.kind not in "iu" or labels.size == 0:
-        return features, labels
+        return labels
     if names.ndim != 1:
-        raise DataError(f"{Path(path)}: class_names must be a list, it has shape {names.shape}.")
+        raise DataError(f"{path}: class_names must be a list, it has shape {names.shape}.")
     if labels.min() < 0 or labels.max() >= len(names):
         raise DataError(
-            f"{Path(path)}: {len(names)} class_names for labels {labels.min()} .. {labels.max()}; "
+            f"{path}: {len(names)} class_names for labels {labels.min()} .. {labels.max()}; "
             "labels must be positions in class_names."
         )
     distinct = len(np.unique(names)) == len(names)  # else a name would merge two classes
-    return features, names[labels] if distinct else labels
+    return names[labels] if distinct else labels
 
 
 def save_features(
@@ -115,17 +127,6 @@ def _as_tensor(features: ArrayLike | Tensor) -> Tensor:
             array = array.astype(np.float64)
         tensor = tensor_of(array)
     return tensor if tensor.is_floating_point() else tensor.float()
-
-
-def _to_device(rows: Tensor, device: str | torch.device | None) -> Tensor:
-    try:
-        moved = rows.to(device)
-        if moved.is_meta:
-            raise RuntimeError("it holds no values")
-        return moved
-    except (RuntimeError, AssertionError) as error:  # what torch raises differs by device
-        reason = str(error).splitlines()[0]
-        raise OptionError(f"device {str(device)!r} cannot be used: {reason}") from error
 
 
 def _check_finite(rows: Tensor, norms: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""numpy arrays as tensors, without a copy wherever torch can do without."""
+"""numpy arrays as tensors without a copy wherever torch can do without; tensors on devices."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from protorect.errors import OptionError
 
 
 def tensor_of(array: NDArray[Any]) -> Tensor:
@@ -19,3 +21,15 @@ def tensor_of(array: NDArray[Any]) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
         return torch.from_numpy(array)
+
+
+def on_device(tensor: Tensor, device: str | torch.device | None) -> Tensor:
+    """The tensor on a device; OptionError if that device cannot be used."""
+    try:
+        moved = tensor.to(device)
+        if moved.is_meta:
+            raise RuntimeError("it holds no values")
+        return moved
+    except (RuntimeError, AssertionError) as error:  # what torch raises differs by device
+        reason = str(error).splitlines()[0]
+        raise OptionError(f"device {str(device)!r} cannot be used: {reason}") from error

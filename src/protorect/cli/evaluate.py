@@ -1,4 +1,4 @@
-"""`protorect evaluate`: methods compared on the same episodes of a feature file."""
+"""`protorect evaluate`: methods compared on the same episodes of a set of features."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Compare methods on the same few-shot episodes, with 95 % intervals.
 
-FEATURES is a .npz file with `features` (n, dim), `labels` (n,) and optionally `class_names`; by
-default a class needs 20 rows, 5 shots and 15 queries.
+FEATURES is a .npz file with `features` (n, dim), `labels` (n,) and optionally `class_names`, or a
+folder that `protorect extract` made; by default a class needs 20 rows, 5 shots and 15 queries.
 
 methods:
   cspn             nearest basic prototype by cosine
@@ -48,7 +48,7 @@ def add_to(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("features", metavar="FEATURES.npz", type=Path)
+    add("features", metavar="FEATURES", type=Path)
     add(
         "--method",
         action="append",

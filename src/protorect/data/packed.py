@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect.arrays import map_array
 from protorect.data.splits import SPLITS
-from protorect.errors import DataError, unknown_name
+from protorect.errors import DataError, damaged, unknown_name
 
 FORMAT = "protorect-packed"
 VERSION = 1
@@ -96,7 +97,7 @@ class PackedDataset:
             for split in opened.splits:
                 opened.split(split)
         except (KeyError, TypeError, AttributeError) as error:
-            raise _damaged(path / MANIFEST, f"its manifest lacks {error}") from error
+            raise damaged(path / MANIFEST, f"its manifest lacks {error}", _AGAIN) from error
         return opened
 
     @property
@@ -111,10 +112,11 @@ class PackedDataset:
         record = self.manifest["splits"][name]
         classes = tuple(str(one) for one in record["class_names"])
         count = int(record["images"])
-        images = _array(self.path / f"{name}.npy", np.uint8, (count, *self._shape))
-        labels = np.array(_array(self.path / f"{name}-labels.npy", np.int64, (count,)))
+        images = map_array(self.path / f"{name}.npy", "uint8", (count, *self._shape), _AGAIN)
+        labels = np.array(map_array(self.path / f"{name}-labels.npy", "int64", (count,), _AGAIN))
         if np.any(np.diff(labels) < 0) or np.any(np.unique(labels) != np.arange(len(classes))):
-            raise _damaged(self.path / f"{name}-labels.npy", "its labels do not fit its classes")
+            reason = "its labels do not fit its classes"
+            raise damaged(self.path / f"{name}-labels.npy", reason, _AGAIN)
         return PackedSplit(images, labels, classes, str(record["digest"]))
 
     @property
@@ -133,7 +135,7 @@ def _manifest(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
-        raise _damaged(path / MANIFEST, "it is not JSON") from error
+        raise damaged(path / MANIFEST, "it is not JSON", _AGAIN) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DataError(f"{path / MANIFEST} is not of a packed data set ({FORMAT}).")
     if document.get("version") != VERSION:
@@ -142,22 +144,3 @@ def _manifest(path: Path) -> dict[str, Any]:
             f"version {VERSION}. {_AGAIN}"
         )
     return document
-
-
-def _array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> Any:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise _damaged(path, "the file is missing") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise _damaged(path, " ".join(str(error).split()).rstrip(".")) from error
-    if not isinstance(array, np.memmap) or array.dtype != dtype or array.shape != shape:
-        found = f"{getattr(array, 'dtype', '?')} {getattr(array, 'shape', '?')}"
-        raise _damaged(path, f"it holds {found}, the manifest says {np.dtype(dtype)} {shape}")
-    if path.stat().st_size != array.offset + array.nbytes:
-        raise _damaged(path, "it is longer than its array")
-    return array
-
-
-def _damaged(path: Path, reason: str) -> DataError:
-    return DataError(f"{path} is damaged: {reason}. {_AGAIN}")
