@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
 DESCRIPTION = """\
-Write the features of pictures to a .npz file for `protorect evaluate`.
+Write the features of pictures for `protorect evaluate`.
 
 SOURCE is the folder of a run, a .safetensors file of weights, or efficientnet-lite0, which comes
-trained on ImageNet. PICTURES is what `protorect prepare` made, or a folder of class folders. The
-file knows which weights, pictures and preprocessing made it.
+trained on ImageNet. PICTURES is what `protorect prepare` made, or a folder of class folders.
+
+OUT is a .npz file, or, for large sets, a folder whose arrays are memory-mapped when read. It knows
+which weights, pictures and preprocessing made it. An extraction that was interrupted goes on when
+the same command is given again; what is done so far is in OUT.partial.
 """
 
 
@@ -27,7 +31,7 @@ def add_to(verbs: Any) -> None:
     add("source", metavar="SOURCE")
     add("pictures", metavar="PICTURES", type=Path)
     add("--split", default="test", help="of what was prepared: train, val or test (%(default)s)")
-    add("--out", type=Path, required=True, metavar="FEATURES.npz", help="where the features go")
+    add("--out", type=Path, required=True, metavar="OUT", help="where the features go")
     add(
         "--precision",
         default="auto",
@@ -35,6 +39,13 @@ def add_to(verbs: Any) -> None:
         help="of the network (%(default)s: bfloat16 where the processor is fast at it)",
     )
     add("--device", default="cpu", help="where to compute, as torch names it (%(default)s)")
+    add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes, which share the processor's threads (%(default)s)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -43,9 +54,7 @@ def run(options: argparse.Namespace) -> None:
     from protorect.cli.output import listed
     from protorect.cli.progress import progress_bar
     from protorect.extraction import extract
-    from protorect.files import check_writable
 
-    check_writable(options.out)
     with progress_bar("pictures") as progress:
         done = extract(
             options.source,
@@ -54,7 +63,10 @@ def run(options: argparse.Namespace) -> None:
             split=options.split,
             precision=options.precision,
             device=options.device,
+            workers=options.workers,
             progress=progress,
         )
+    if done.resumed:
+        print(f"went on after {done.resumed} pictures", file=sys.stderr)
     listed("could not be read", done.unreadable)
     print(options.out if done.written else f"{options.out} (was there already)")

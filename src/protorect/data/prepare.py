@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ def prepare(
     out: str | os.PathLike[str],
     *,
     size: int | None = None,
+    channels: int | None = None,
     split: ClassSplit | Fractions | None = None,
     seed: int = 0,
     workers: int | None = None,
@@ -48,6 +50,8 @@ def prepare(
         The folder to make.
     size
         Side of a packed picture; the data set's own if not given.
+    channels
+        1 for grey, 3 for colour; the data set's own if not given.
     split
         Class names of each split, or fractions of the classes; as published if not given.
     seed
@@ -58,11 +62,12 @@ def prepare(
         Called with the number of pictures done and the number of all.
     """
     kind = dataset(name)
+    kind = kind if channels is None else replace(kind, channels=channels)
     root, out = Path(root), Path(out)
     size = _checked_size(kind, size)
     if workers is not None and workers < 1:
         raise OptionError(f"workers must be 1 or more, not {workers}.")
-    _check_apart(root, out)
+    check_apart(root, out)
     with folder_written_whole(out) as beside:
         scratch = beside / "scratch"
         scratch.mkdir()
@@ -136,7 +141,8 @@ def _checked_size(kind: Dataset, size: int | None) -> int:
     return size
 
 
-def _check_apart(root: Path, out: Path) -> None:
+def check_apart(root: Path, out: Path) -> None:
+    """Raise DataError if `out` would lie among the pictures."""
     if root.is_dir() and out.resolve().is_relative_to(root.resolve()):
         raise DataError(
             f"{printable(str(out))} is inside {printable(str(root))}, where it would be taken for "

@@ -1,0 +1,55 @@
+"""Features that are there already: what made them, and whether that is what is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from protorect.arrays import load_arrays
+from protorect.errors import DataError
+from protorect.feature_store import FeatureStore
+
+
+def is_store(out: Path) -> bool:
+    """Whether features of this name are a folder; a feature file ends in .npz."""
+    return out.suffix.lower() != ".npz"
+
+
+def is_there(out: Path) -> bool:
+    """Whether something has this name; an empty folder is nothing."""
+    return out.exists() and not (is_store(out) and out.is_dir() and not any(out.iterdir()))
+
+
+def check_same(out: Path, asked: dict[str, Any]) -> None:
+    """Raise DataError if the features at `out` were made by something else than is asked for."""
+    check_made_by(out, _made_by(out), asked)
+
+
+def check_made_by(path: Path, held: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Raise DataError that names what differs between what made `path` and what is asked for."""
+    differs = [name for name in asked if held.get(name) != asked[name]]
+    if not held:
+        differs = ["whatever made it"]
+    if differs:
+        raise DataError(
+            f"{path} is there already and was made otherwise: {', '.join(differs)} "
+            f"{'differs' if len(differs) == 1 else 'differ'}. Remove it or give another name."
+        )
+
+
+def _made_by(out: Path) -> dict[str, Any]:
+    """What the features say of themselves; empty where they say nothing."""
+    if is_store(out):
+        if not out.is_dir():
+            raise DataError(
+                f"{out} is there already and is no folder of features. Remove it, or give "
+                "another name; that of a feature file ends in .npz."
+            )
+        return FeatureStore.open(out).made_by
+    held = load_arrays(out, required=("features",), optional=("manifest",)).get("manifest")
+    try:
+        made_by = json.loads(str(held))
+    except ValueError:
+        return {}
+    return made_by if isinstance(made_by, dict) else {}

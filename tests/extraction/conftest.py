@@ -1,0 +1,65 @@
+"""A packed data set of noise and untrained weights: what is tested is the way, not the features."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from protorect.backbones import build
+from protorect.checkpoint import save_tensors
+from protorect.data.packed import FORMAT, VERSION
+
+SIDE, CLASSES = 28, 4
+
+
+def pack_noise(folder, count, seed=0):
+    """What `protorect prepare` would leave: one split of grey noise."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir()
+    images = rng.integers(0, 256, (count, SIDE, SIDE, 1), dtype=np.uint8)
+    np.save(folder / "test.npy", images)
+    np.save(folder / "test-labels.npy", np.arange(count) * CLASSES // count)
+    names = [f"class {label}" for label in range(CLASSES)]
+    split = {"images": count, "class_names": names, "digest": f"seed {seed}"}
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "dataset": "folder",
+        "size": SIDE,
+        "channels": 1,
+        "flip": False,
+        "crop_padding": 0,
+        "mean": [0.5],
+        "std": [0.3],
+        "unreadable": [],
+        "left_out": [],
+        "splits": {"test": split},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def save_weights(path, seed=0, **changes):
+    torch.manual_seed(seed)
+    backbone = build("conv64", channels=1, size=SIDE)
+    card = {"kind": "backbone", "backbone": "conv64", "channels": 1, "size": SIDE}
+    card |= {"mean": [0.5], "std": [0.3], "data": "folder"}
+    save_tensors(path, backbone.state_dict(), card | changes)
+    return path
+
+
+@pytest.fixture(scope="session")
+def noise(tmp_path_factory):
+    return pack_noise(tmp_path_factory.mktemp("noise") / "packed", 100)
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory):
+    return save_weights(tmp_path_factory.mktemp("weights") / "w.safetensors")
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of eight pictures, so that a hundred are thirteen."""
+    monkeypatch.setattr("protorect.training.embedding._MOST_AT_ONCE", 8)
