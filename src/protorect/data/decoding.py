@@ -37,14 +37,11 @@ class Decoded:
     ----------
     pixels
         (size, size, channels) uint8.
-    histogram
-        (channels, 256), how often each value occurs in `pixels`.
     width, height
         In pixels, as stored.
     """
 
     pixels: NDArray[np.uint8]
-    histogram: NDArray[np.int64]
     width: int
     height: int
 
@@ -82,9 +79,15 @@ def decode(
             raise
         except Exception as error:  # decoders raise anything at all on damaged files
             raise UnreadableError(_reason(error)) from error
-    pixels = np.asarray(square).reshape(size, size, channels)
-    histogram = np.array(square.histogram(), np.int64).reshape(channels, 256)
-    return Decoded(pixels, histogram, width, height)
+    pixels = np.frombuffer(square.tobytes(), np.uint8).reshape(size, size, channels)
+    return Decoded(pixels, width, height)
+
+
+def histogram(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How often each value occurs, (n, height, width, channels) -> (channels, 256)."""
+    column = pixels.reshape(-1, *pixels.shape[2:])  # one tall picture
+    counts = _picture(column).histogram()
+    return np.array(counts, np.int64).reshape(-1, 256)
 
 
 def _open(data: bytes) -> Image.Image:
@@ -99,21 +102,29 @@ def _open(data: bytes) -> Image.Image:
 
 
 def _from_raw(data: bytes, shape: tuple[int, int, int]) -> Image.Image:
-    pixels = np.frombuffer(data, np.uint8).reshape(shape)
-    return Image.fromarray(pixels[..., 0] if shape[-1] == 1 else pixels)
+    return _picture(np.frombuffer(data, np.uint8).reshape(shape))
+
+
+def _picture(pixels: NDArray[np.uint8]) -> Image.Image:
+    return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
 def _square(image: Image.Image, size: int, mode: str) -> Image.Image:
     turn = _turn(image)
-    # JPEG can be decoded at a half, a quarter or an eighth for a fraction of the time.
-    image.draft(None, (_DETAIL * size, _DETAIL * size))
+    if min(image.size) >= 2 * _DETAIL * size:
+        # JPEG can be decoded at a half, a quarter or an eighth for a fraction of the time.
+        image.draft(None, (_DETAIL * size, _DETAIL * size))
     image.load()
-    flat = _flat(image).convert(mode)
+    flat = _flat(image)
+    if flat.mode != mode:
+        flat = flat.convert(mode)
     width, height = flat.size
     side = min(width, height)
     left, top = (width - side) / 2, (height - side) / 2
     box = (left, top, left + side, top + side)
-    if (side, side) == (size, size) and left == int(left) and top == int(top):
+    if flat.size == (size, size):
+        square = flat
+    elif side == size and left == int(left) and top == int(top):
         square = flat.crop((int(left), int(top), int(left) + side, int(top) + side))
     else:
         square = flat.resize((size, size), Image.Resampling.BICUBIC, box, reducing_gap=3.0)

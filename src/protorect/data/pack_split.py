@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from protorect.data.catalogue import Dataset
 from protorect.data.layouts.found import Pictures
-from protorect.data.packing import PICTURES_IN_A_CHUNK, Chunk, Entry, Packed
+from protorect.data.packing import Chunk, Entry, Packed, pictures_in_a_chunk
 from protorect.data.rows import RowFile, create_rows, keep_rows
 from protorect.data.stored import StoredPicture
 from protorect.errors import DataError
@@ -34,24 +34,27 @@ class Place:
     stride: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class SplitResult:
-    """What the manifest says of a split.
+    """What became of a split.
 
     Parameters
     ----------
-    record
-        Number of images, class names, files with their SHA-256, digest.
+    images
+        Number of rows.
+    class_names
+        One a label.
     unreadable
         One dict a picture: path, class and reason.
     mean, std
         One a channel, on a scale of 0 to 1.
     """
 
-    record: dict[str, Any]
-    unreadable: list[dict[str, str]] = field(default_factory=list)
-    mean: list[float] = field(default_factory=list)
-    std: list[float] = field(default_factory=list)
+    images: int
+    class_names: list[str]
+    unreadable: list[dict[str, str]]
+    mean: list[float]
+    std: list[float]
 
 
 def pack_split(
@@ -68,18 +71,18 @@ def pack_split(
     places = _places(classes, kind.turns)
     total = len(places) * kind.turns
     rows = create_rows(folder / f"{name}.npy", total, (size, size, kind.channels))
-    result = SplitResult({})
+    unreadable: list[dict[str, str]] = []
     kept = np.ones(total, bool)
     sums = np.zeros((2, kind.channels), np.int64)
     numbers = _RowNumbers(kind.turns)
     done = 0
     for packed in run(_chunks(places, rows, kind)):
-        sums += [packed.total, packed.squares]
+        sums += packed.sums
         for entry in packed.entries:
             place = places[done]
             if entry.problem:
                 kept[place.first :: place.stride][: kind.turns] = False
-                result.unreadable.append(_unreadable(place, entry))
+                unreadable.append(_unreadable(place, entry))
             write_line(_line(name, place, entry, numbers.next(place.class_name, entry)))
             done += 1
         progress(done)
@@ -87,14 +90,21 @@ def pack_split(
         np.arange(len(classes) * kind.turns),
         [len(pictures) for pictures in classes.values() for _ in range(kind.turns)],
     )
-    _check_every_class(classes, result.unreadable)
+    _check_every_class(classes, unreadable)
     if not kept.all():
         keep_rows(rows, np.flatnonzero(kept))
     np.save(folder / f"{name}-labels.npy", labels[kept].astype(np.int64), allow_pickle=False)
-    pixels = (len(places) - len(result.unreadable)) * size * size
-    result.mean, result.std = _statistics(sums, pixels)
-    result.record = _record(name, folder, int(kept.sum()), _class_names(classes, kind.turns))
-    return result
+    pixels = (len(places) - len(unreadable)) * size * size
+    class_names = _class_names(classes, kind.turns)
+    return SplitResult(int(kept.sum()), class_names, unreadable, *_statistics(sums, pixels))
+
+
+def split_record(name: str, folder: Path, result: SplitResult) -> dict[str, Any]:
+    """What the manifest says of a split: its files with their SHA-256, and a digest of all."""
+    files = {file: _sha256(folder / file) for file in (f"{name}.npy", f"{name}-labels.npy")}
+    names = result.class_names
+    digest = hashlib.sha256("\n".join([*files.values(), *names]).encode()).hexdigest()
+    return {"images": result.images, "files": files, "digest": digest, "class_names": names}
 
 
 def _places(classes: Pictures, turns: int) -> list[Place]:
@@ -110,8 +120,9 @@ def _places(classes: Pictures, turns: int) -> list[Place]:
 
 
 def _chunks(places: list[Place], rows: RowFile, kind: Dataset) -> Iterator[Chunk]:
-    for start in range(0, len(places), PICTURES_IN_A_CHUNK):
-        part = places[start : start + PICTURES_IN_A_CHUNK]
+    length = pictures_in_a_chunk(rows.row_bytes)
+    for start in range(0, len(places), length):
+        part = places[start : start + length]
         yield Chunk(
             tuple((place.picture, place.first) for place in part),
             tuple(place.stride for place in part),
@@ -173,12 +184,6 @@ def _statistics(sums: NDArray[np.int64], pixels: int) -> tuple[list[float], list
     mean = sums[0] / pixels
     variance = np.maximum(sums[1] / pixels - mean**2, 0)
     return (mean / 255).tolist(), (np.sqrt(variance) / 255).tolist()
-
-
-def _record(name: str, folder: Path, images: int, class_names: list[str]) -> dict[str, Any]:
-    files = {file: _sha256(folder / file) for file in (f"{name}.npy", f"{name}-labels.npy")}
-    digest = hashlib.sha256("\n".join([*files.values(), *class_names]).encode()).hexdigest()
-    return {"images": images, "files": files, "digest": digest, "class_names": class_names}
 
 
 def _sha256(path: Path) -> str:

@@ -6,17 +6,19 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from protorect.data.decoding import Decoded, decode
+from protorect.data.decoding import Decoded, decode, histogram
 from protorect.data.rows import RowFile
 from protorect.data.stored import StoredPicture, UnreadableError
 from protorect.processes import processes
 
-PICTURES_IN_A_CHUNK = 64
+_PICTURES = 64  # in a chunk at most
+_PIXEL_BYTES = 8 * 2**20  # in a chunk, but for a single large picture
 
 
 @dataclass(frozen=True)
@@ -53,38 +55,47 @@ class Entry(NamedTuple):
     problem: str
 
 
-@dataclass
-class Packed:
-    """What became of a chunk, and the sums over its pictures for means and deviations."""
+class Packed(NamedTuple):
+    """What became of a chunk.
 
-    entries: list[Entry] = field(default_factory=list)
-    total: list[int] = field(default_factory=list)
-    squares: list[int] = field(default_factory=list)
+    Parameters
+    ----------
+    entries
+        One a picture.
+    sums
+        (2, channels), of the values of the packed pixels and of their squares.
+    """
+
+    entries: list[Entry]
+    sums: NDArray[np.int64]
+
+
+def pictures_in_a_chunk(row_bytes: int) -> int:
+    """Enough that handing a chunk over costs little, few enough that it needs little memory."""
+    return max(1, min(_PICTURES, _PIXEL_BYTES // row_bytes))
 
 
 def pack_chunk(chunk: Chunk) -> Packed:
     """Pack the pictures of a chunk; an unreadable one leaves its rows as they are."""
     size, _, channels = chunk.rows.shape
-    histogram = np.zeros((channels, 256), np.int64)
-    packed = Packed()
+    entries, readable = [], []
     file = os.open(chunk.rows.path, os.O_WRONLY)
     try:
         for (picture, row), stride in zip(chunk.pictures, chunk.strides, strict=True):
             entry, decoded = _read(picture, size, channels)
-            packed.entries.append(entry)
+            entries.append(entry)
             if decoded is None:
                 continue
-            histogram += decoded.histogram
             pixels = 255 - decoded.pixels if chunk.ink_high else decoded.pixels
+            readable.append(pixels)
             for turn in range(chunk.turns):
                 chunk.rows.write(file, row + turn * stride, np.rot90(pixels, turn))
     finally:
         os.close(file)
     # Whole numbers: the sum does not depend on how the pictures were divided among processes.
-    values = np.arange(256)[::-1] if chunk.ink_high else np.arange(256)
-    packed.total = (histogram @ values).tolist()
-    packed.squares = (histogram @ values**2).tolist()
-    return packed
+    values = np.arange(256)
+    counts = histogram(np.stack(readable)) if readable else np.zeros((channels, 256), np.int64)
+    return Packed(entries, np.stack([counts @ values, counts @ values**2]))
 
 
 def _read(picture: StoredPicture, size: int, channels: int) -> tuple[Entry, Decoded | None]:

@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from protorect.data.catalogue import Dataset, dataset
 from protorect.data.division import Division, Fractions, divide
-from protorect.data.pack_split import COLUMNS, SplitResult, pack_split
+from protorect.data.pack_split import COLUMNS, SplitResult, pack_split, split_record
 from protorect.data.packed import FORMAT, MANIFEST, VERSION, PackedDataset
 from protorect.data.packing import packing_processes
 from protorect.data.splits import ClassSplit
@@ -72,9 +73,9 @@ def prepare(
         scratch = beside / "scratch"
         scratch.mkdir()
         division = divide(kind, root, scratch, split, seed)
-        results = _pack(kind, division, size, beside, workers, progress)
+        results, records = _pack(kind, division, size, beside, workers, progress)
         shutil.rmtree(scratch)
-        manifest = _manifest(kind, size, division, results)
+        manifest = _manifest(kind, size, division, results) | {"splits": records}
         manifest["source"] = {
             "root": printable(root.resolve().name),
             "split": _split_words(split, seed),
@@ -91,9 +92,11 @@ def _pack(
     folder: Path,
     workers: int | None,
     progress: Callable[[int, int], None] | None,
-) -> dict[str, SplitResult]:
+) -> tuple[dict[str, SplitResult], dict[str, dict[str, Any]]]:
+    """What became of each split, and its record for the manifest."""
     total = sum(len(one) for split in division.splits.values() for one in split.values())
     results: dict[str, SplitResult] = {}
+    records: dict[str, Future[dict[str, Any]]] = {}
     before = 0
 
     def tell(done: int) -> None:
@@ -103,13 +106,16 @@ def _pack(
     with (
         (folder / INDEX).open("w", newline="", encoding="utf-8") as file,
         packing_processes(workers or _processes(total)) as run,
+        ThreadPoolExecutor(1) as hashing,
     ):
         index = csv.writer(file, lineterminator="\n")
         index.writerow(COLUMNS)
         for name, classes in division.splits.items():
             results[name] = pack_split(name, classes, kind, size, folder, run, index.writerow, tell)
+            # A split that is packed is hashed while the next one is on its way.
+            records[name] = hashing.submit(split_record, name, folder, results[name])
             before += sum(map(len, classes.values()))
-    return results
+    return results, {name: record.result() for name, record in records.items()}
 
 
 def _manifest(
@@ -129,7 +135,6 @@ def _manifest(
         "statistics_of": seen,
         "unreadable": [one for result in results.values() for one in result.unreadable],
         "left_out": list(division.left_out),
-        "splits": {name: result.record for name, result in results.items()},
     }
 
 

@@ -43,7 +43,7 @@ class RowFile:
 
     def write(self, file: int, row: int, values: NDArray[Any]) -> None:
         """Write one row, or several from there on, through an open file descriptor."""
-        data = memoryview(values.astype(self.dtype, copy=False).tobytes())
+        data = np.ascontiguousarray(values, dtype=self.dtype).data.cast("B")
         at = self.start + row * self.row_bytes
         while data:  # the system may take less than all of it
             written = os.pwrite(file, data, at)
