@@ -280,6 +280,34 @@ def test_workers_leave_with_a_parent_that_is_killed(tmp_path, out):
         time.sleep(0.05)
 
 
+def test_what_a_killed_run_left_is_removed_by_the_next(root, out):
+    process = run_python(
+        """
+        import sys, time
+        from protorect.data.prepare import prepare
+        if __name__ == "__main__":
+            def slowly(done, total):
+                print(done, flush=True)
+                time.sleep(60)
+            prepare("folder", sys.argv[1], sys.argv[2], workers=1, progress=slowly)
+        """,
+        root,
+        out,
+    )
+    assert process.stdout.readline()
+    with pytest.raises(DataError, match="one class"):  # the other one lives: its folder stays
+        prepare("folder", class_folders(out.parent.parent / "one", ["ant"]), out, split=(1, 0, 0))
+    (left,) = os.listdir(out.parent)
+    assert left.endswith(".partial")
+    process.kill()
+    process.communicate()
+    assert os.listdir(out.parent) == [left]
+    (out.parent / ".other.0123abcd.partial").mkdir()  # of another place
+    (out.parent / ".other.0123abcd.partial" / "file").touch()
+    prepare("folder", root, out, size=8)
+    assert sorted(os.listdir(out.parent)) == [".other.0123abcd.partial", out.name]
+
+
 def _runs(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
