@@ -13,6 +13,7 @@ LAYERS = [
     {"report"},
     {"extraction"},
     {"training"},
+    {"selection"},
     {"evaluation"},
     {"features", "episodes"},
     {"methods", "estimators"},

@@ -228,7 +228,7 @@ def test_an_interrupt_is_not_a_traceback(files, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("protorect.evaluation.evaluate", interrupted)
+    monkeypatch.setattr("protorect.selection.evaluate_chosen", interrupted)
     assert main(["evaluate", "good.npz"]) == 130
     assert capsys.readouterr().err == "protorect: interrupted\n"
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from protorect.episodes import Episodes
     from protorect.evaluation import Result
+    from protorect.methods import Method
+    from protorect.selection import Choice
 
 DESCRIPTION = """\
 Compare methods on the same few-shot episodes, with 95 % intervals.
@@ -74,6 +76,12 @@ def add_to(verbs: Any) -> None:
     files.add_argument(
         "--save-episodes", type=Path, metavar="F.npz", help="write the episodes to this file"
     )
+    add(
+        "--validation",
+        type=Path,
+        metavar="FEATURES.npz",
+        help="choose Z for each method and shot on episodes of these classes",
+    )
     add("--json", type=Path, metavar="OUT.json", help="write the results")
     add("--csv", type=Path, metavar="OUT.csv", help="write the results")
     add(
@@ -90,33 +98,38 @@ def run(options: argparse.Namespace) -> None:
     """Evaluate and print a table; write what was asked for."""
     from protorect.cli.output import check_outputs, show
     from protorect.cli.progress import progress_bar
-    from protorect.evaluation import evaluate
     from protorect.features import load_features
     from protorect.files import write_text
     from protorect.methods import PAPER, chosen_methods
     from protorect.report.tables import results_csv, results_json, results_table
+    from protorect.selection import evaluate_chosen, z_text
 
     methods = chosen_methods(options.method or PAPER)
     outputs = (options.save_episodes, options.json, options.csv, options.predictions)
-    check_outputs(outputs, (options.features, options.load_episodes))
+    check_outputs(outputs, (options.features, options.load_episodes, options.validation))
     features, labels = load_features(options.features)
     episodes = _episodes(options, labels)
+    shots = options.shot or ([episodes.shot] if options.load_episodes else SHOTS)
+    choices = _choices(options, methods, episodes, shots)
     with progress_bar("episodes") as progress:
-        results = evaluate(
+        results = evaluate_chosen(
             features,
             labels,
             methods,
-            shot=options.shot or (None if options.load_episodes else SHOTS),
+            choices,
+            shot=shots,
             episodes=episodes,
             device=options.device,
             progress=progress,
         )
     title = f"{options.features.name}: {episodes.way}-way, {len(episodes)} episodes, accuracy in %"
     show(results_table(results, title))  # first, so that it is there if a file cannot be written
+    for choice in choices:
+        print(f"{choice.method}, {choice.shot}-shot: Z = {z_text(choice.z)}")
     if options.save_episodes is not None:
         episodes.save(options.save_episodes)
     if options.json is not None:
-        write_text(options.json, results_json(results, _settings(options, episodes)))
+        write_text(options.json, results_json(results, _settings(options, episodes, choices)))
     if options.csv is not None:
         write_text(options.csv, results_csv(results))
     if options.predictions is not None:
@@ -147,8 +160,37 @@ def _drawn(options: argparse.Namespace) -> dict[str, Any]:
     return {name: DRAWN[name] if value is None else value for name, value in asked.items()}
 
 
-def _settings(options: argparse.Namespace, episodes: Episodes) -> dict[str, Any]:
+def _choices(
+    options: argparse.Namespace, methods: list[Method], episodes: Episodes, shots: list[int]
+) -> list[Choice]:
+    """Z for each method that leaves it open, from the validation classes if they are given."""
+    from protorect.cli.progress import progress_bar
+    from protorect.features import load_features
+    from protorect.selection import choose_z
+
+    if options.validation is None:
+        return []
+    features, labels = load_features(options.validation)
+    with progress_bar("validation episodes") as progress:
+        return choose_z(
+            features,
+            labels,
+            methods,
+            shot=shots,
+            way=episodes.way,
+            query=episodes.query_per_class,
+            episodes=len(episodes),
+            seed=_drawn(options)["seed"],
+            device=options.device,
+            progress=progress,
+        )
+
+
+def _settings(
+    options: argparse.Namespace, episodes: Episodes, choices: list[Choice]
+) -> dict[str, Any]:
     """What is needed to get the same results again."""
+    from protorect.selection import z_text
     from protorect.versions import versions
 
     settings: dict[str, Any] = {"features": options.features.name}
@@ -156,6 +198,12 @@ def _settings(options: argparse.Namespace, episodes: Episodes) -> dict[str, Any]
         settings |= _drawn(options)
     else:
         settings |= {"episode_file": options.load_episodes.name, "way": episodes.way}
+    if options.validation is not None:
+        chosen = [
+            {"method": choice.method, "shot": choice.shot, "z": z_text(choice.z)}
+            for choice in choices
+        ]
+        settings |= {"validation": {"features": options.validation.name, "chosen": chosen}}
     return settings | {"versions": versions()}
 
 
