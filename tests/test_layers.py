@@ -9,7 +9,7 @@ import protorect
 SOURCE = Path(protorect.__file__).parent
 LAYERS = [
     {"cli"},
-    {"demo"},
+    {"demo", "paper"},
     {"report"},
     {"extraction"},
     {"training"},

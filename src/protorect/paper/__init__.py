@@ -1,0 +1,1 @@
+"""What the paper published, and the experiments that measure it again."""
