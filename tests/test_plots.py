@@ -13,10 +13,8 @@ import pytest
 
 from protorect.errors import DataError
 from protorect.evaluation import Result
+from protorect.report.drawing import BLUE, SERIES, VERMILLION
 from protorect.report.plots import (
-    BLUE,
-    SERIES,
-    VERMILLION,
     ZCurve,
     accuracy_against_z,
     accuracy_dots,

@@ -1,26 +1,15 @@
-"""Plots as SVG text: for a page, a document or a file of their own.
-
-Text and axes take the colour of the text around them (`currentColor`) and the ground is clear, so
-a plot reads on light and dark pages and in print. Series differ in colour (Okabe and Ito's, which
-the colour-blind can tell apart) and in marker. The same input gives the same text, byte by byte.
-"""
+"""Plots as SVG text: for a page, a document or a file of their own."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import math
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
@@ -28,40 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from protorect.errors import DataError
 from protorect.evaluation import Result
-
-BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-SERIES = ((BLUE, "o"), (VERMILLION, "s"), (GREEN, "^"), (PURPLE, "D"))
-INK = "#010203"  # becomes currentColor
-_ID, _REFERENCE = re.compile(r' id="([^"]+)"'), re.compile(r'(?:url\(|href=")#([^")]+)')
-_PAGE_WIDE_STYLE = re.compile(r"\s*<defs>\s*<style[^>]*>\*{.*?</style>\s*</defs>", re.DOTALL)
-
-STYLE: dict[str, Any] = {
-    "axes.edgecolor": INK,
-    "axes.facecolor": "none",
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 12,
-    "figure.facecolor": "none",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: text is measured alike everywhere
-    "font.size": 11,
-    "grid.alpha": 0.18,
-    "grid.color": INK,
-    "image.composite_image": False,
-    "legend.frameon": False,
-    "lines.linewidth": 2,
-    "lines.markersize": 5,
-    "savefig.facecolor": "none",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "protorect",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
+from protorect.report.drawing import INK, VERMILLION, drawing, head, series, svg_text
 
 
 @dataclass(frozen=True)
@@ -118,9 +74,9 @@ def accuracy_against_z(
     limits
         Of the accuracy axis, for plots to be compared; see `accuracy_limits`.
     """
-    with _drawing(5.6, 4.2) as (figure, axes):
+    with drawing(5.6, 4.2) as (figure, axes):
         ends = []
-        for curve, (colour, marker) in zip(curves, _series(len(curves)), strict=True):
+        for curve, (colour, marker) in zip(curves, series(len(curves)), strict=True):
             z, accuracy, ci95, *expected = curve.arrays()
             axes.fill_between(z, accuracy - ci95, accuracy + ci95, color=colour, alpha=0.22, lw=0)
             axes.plot(z, accuracy, color=colour, marker=marker)
@@ -135,8 +91,8 @@ def accuracy_against_z(
         keys: list[Line2D | Patch] = [measured, Patch(color=INK, alpha=0.22, label="95 % interval")]
         if any(curve.expected is not None for curve in curves):
             keys.append(Line2D([], [], color=INK, dashes=(4, 2), lw=1.8, label="theory"))
-        _head(axes, title, keys)
-        return _svg(figure)
+        head(axes, title, keys)
+        return svg_text(figure)
 
 
 def accuracy_limits(curves: Sequence[ZCurve]) -> tuple[float, float]:
@@ -158,9 +114,9 @@ def accuracy_dots(results: Sequence[Result], title: str = "") -> str:
         raise DataError("no result given to draw.")
     methods = list(dict.fromkeys(result.method for result in results))
     shots = list(dict.fromkeys(result.shot for result in results))
-    with _drawing(5.6, 1.5 + 0.36 * len(methods)) as (figure, axes):
+    with drawing(5.6, 1.5 + 0.36 * len(methods)) as (figure, axes):
         keys = []
-        for shot, (colour, marker) in zip(shots, _series(len(shots)), strict=True):
+        for shot, (colour, marker) in zip(shots, series(len(shots)), strict=True):
             of_shot = [result for result in results if result.shot == shot]
             axes.errorbar(
                 [result.accuracy for result in of_shot],
@@ -179,8 +135,8 @@ def accuracy_dots(results: Sequence[Result], title: str = "") -> str:
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
         axes.set_xlabel("accuracy in %, bars: 95 % intervals")
-        _head(axes, title, keys)
-        return _svg(figure)
+        head(axes, title, keys)
+        return svg_text(figure)
 
 
 def episode_pictures(
@@ -216,7 +172,7 @@ def episode_pictures(
         )
     pitch, step, gap = 1.42, 1.12, 0.7  # of rows, of queries, between support and queries
     width, height = 1.05 + gap + columns * step, way * pitch + 0.68  # in pictures
-    with _drawing(5.6, 5.6 * height / width + 0.35) as (figure, axes):
+    with drawing(5.6, 5.6 * height / width + 0.35) as (figure, axes):
         values = np.concatenate([support.ravel(), query.ravel()])
         grey = Normalize(values.min(), values.max())  # the same for all
         for row, column in np.ndindex(way, columns + 1):
@@ -232,7 +188,7 @@ def episode_pictures(
         axes.set_aspect("equal")
         axes.set_axis_off()
         axes.set_title(title, fontweight="bold")
-        return _svg(figure)
+        return svg_text(figure)
 
 
 def _picture(
@@ -254,26 +210,6 @@ def _picture(
     axes.text(left + 0.5, top + 1.3, shown, ha="center", fontsize=9, color=colour, weight=weight)
 
 
-def _series(count: int) -> tuple[tuple[str, str], ...]:
-    if count > len(SERIES):
-        raise DataError(f"{count} series in one plot; up to {len(SERIES)} can be told apart.")
-    return SERIES[:count]
-
-
-def _head(axes: Axes, title: str, keys: Sequence[Line2D | Patch]) -> None:
-    """Title and legend above the axes, where no data is."""
-    axes.set_title(title, fontweight="bold", pad=30)
-    axes.legend(
-        handles=keys,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=len(keys),
-        columnspacing=1.4,
-        borderaxespad=0.3,
-        borderpad=0,
-    )
-
-
 def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
     """A name at the right end of every line, moved apart where two would overlap."""
     low, high = axes.get_ylim()
@@ -289,26 +225,3 @@ def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> No
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "lw": 1, "shrinkA": 1, "shrinkB": 4},
         )
-
-
-@contextmanager
-def _drawing(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
-    """A figure of so many inches and its axes, in our style whatever the user's settings are."""
-    with style.context(STYLE, after_reset=True):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        yield figure, figure.add_subplot()
-
-
-def _svg(figure: Figure) -> str:
-    """The <svg> element alone; only ids that it refers to, and none that another plot has."""
-    text = io.StringIO()
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(text, format="svg", metadata=nothing)
-    drawn = text.getvalue()
-    svg = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
-    svg = _PAGE_WIDE_STYLE.sub("", svg, count=1)
-    svg = svg.replace("<svg ", '<svg style="stroke-linejoin: round" ', 1)
-    mark = "p" + hashlib.sha256(svg.encode()).hexdigest()[:8]
-    wanted = set(_REFERENCE.findall(svg))
-    svg = _ID.sub(lambda found: f' id="{mark}-{found[1]}"' if found[1] in wanted else "", svg)
-    return _REFERENCE.sub(lambda found: found[0].replace("#", f"#{mark}-"), svg)
