@@ -196,19 +196,25 @@ def sample_weights(logits: Tensor, members: Tensor) -> Tensor:
     return torch.softmax(torch.where(members, logits, -torch.inf), dim=-2)
 
 
-def rectified_prototypes(
+def augmented_weights(
     support: Features,
     labels: Tensor,
-    query: Features,
     query_scores: Tensor,
     prototypes: Tensor,
     options: Options,
-) -> Tensor:
-    """Weighted sum of the support and the most confident queries of each class, eq. (5).
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Who is in each class's augmented support S', and with what weight, eq. (6).
 
-    `query_scores` are the cosines of the queries with `prototypes`, the basic ones.
+    Returns
+    -------
+    of_support
+        (tasks, n_support, ways), weights of the support.
+    of_query
+        (tasks, Z, ways), weights of the queries that join; 0 where a class has fewer than Z.
+    places
+        (tasks, Z, ways), positions of those queries.
     """
-    support, query = UnitRows.of(support), UnitRows.of(query)
+    support = UnitRows.of(support)
     n_support, ways = support.scale.shape[-1], prototypes.shape[-2]
     places, taken = confident_queries(
         query_scores,
@@ -225,7 +231,25 @@ def rectified_prototypes(
         torch.cat([support_logits, query_logits], dim=-2),
         torch.cat([labelled, taken], dim=-2),
     )
-    of_support, of_query = weights[..., :n_support, :], weights[..., n_support:, :]
+    return weights[..., :n_support, :], weights[..., n_support:, :], places
+
+
+def rectified_prototypes(
+    support: Features,
+    labels: Tensor,
+    query: Features,
+    query_scores: Tensor,
+    prototypes: Tensor,
+    options: Options,
+) -> Tensor:
+    """Weighted sum of the support and the most confident queries of each class, eq. (5).
+
+    `query_scores` are the cosines of the queries with `prototypes`, the basic ones.
+    """
+    support, query = UnitRows.of(support), UnitRows.of(query)
+    of_support, of_query, places = augmented_weights(
+        support, labels, query_scores, prototypes, options
+    )
     return query.weighted_sum_at(places, of_query).add_(support.weighted_sum(of_support))
 
 
