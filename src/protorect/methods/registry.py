@@ -11,6 +11,7 @@ from torch import Tensor
 
 from protorect.errors import OptionError, unknown_name
 from protorect.functional import Features
+from protorect.methods.plus import PlusOptions, bd_cspn_plus
 from protorect.methods.rectification import (
     BD_C,
     BD_CSPN,
@@ -104,6 +105,13 @@ _ENTRIES = (
         rectification,
         BD_CSPN_CLASSES,
         "both corrections, weights from each sample's softmax over the classes",
+        "transductive",
+    ),
+    Method(
+        "bd-cspn-plus",
+        bd_cspn_plus,
+        PlusOptions(),
+        "both corrections, as far as the pile can be trusted, in several rounds",
         "transductive",
     ),
 )

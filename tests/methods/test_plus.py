@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+import torch
+
+from protorect import OptionError, evaluate, method
+from protorect.functional import basic_prototypes, membership
+from protorect.methods.plus import PlusOptions, trust
+from protorect.unitrows import UnitRows
+from reference import plus as reference
+
+
+def task(shots, queries, dim=12, seed=0, spread=0.8):
+    """Support, labels and queries of classes with these numbers of samples."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(len(shots), dim)) + 1
+    labels = np.repeat(np.arange(len(shots)), shots)
+    truth = np.repeat(np.arange(len(queries)), queries)
+    support = centres[labels] + spread * rng.normal(size=(len(labels), dim))
+    query = centres[truth] + spread * rng.normal(size=(len(truth), dim))
+    return support, labels, query
+
+
+@pytest.mark.parametrize(
+    ("shots", "queries"),
+    [
+        ([1, 1, 1, 1, 1], [15, 15, 15, 15, 15]),
+        ([5, 5, 5], [30, 2, 1]),
+        ([1, 4, 2], [3, 9, 20]),
+        ([2, 2, 2, 2], [1, 1, 1, 0]),  # fewer queries than classes
+        ([1, 1], [1, 0]),
+    ],
+)
+@pytest.mark.parametrize("spelling", ["", ":rounds=1,joining=3", ":power=0,caution=1,scale=3"])
+def test_agrees_with_the_slow_reading(shots, queries, spelling):
+    support, labels, query = task(shots, queries)
+    chosen = method(f"bd-cspn-plus{spelling}")
+    options = {name: getattr(chosen.options, name) for name in PlusOptions.__annotations__}
+    expected = reference.scores(support, labels, query, len(shots), **options)
+    found = chosen(*(torch.from_numpy(part)[None] for part in (support, labels, query)))
+    np.testing.assert_allclose(found[0], expected, atol=1e-9)
+
+
+def shares(queries, seed):
+    support, labels, query = task([5, 5, 5], queries, dim=64, seed=seed)
+    support, query = (UnitRows.of(torch.from_numpy(part)[None]) for part in (support, query))
+    members = membership(torch.from_numpy(labels), 3).double()
+    prototypes = basic_prototypes(support, torch.from_numpy(labels), 3)
+    shift = prototypes.mean(dim=-2) - query.mean()
+    return trust(support, members, query, prototypes, shift, 1.0).item()
+
+
+def test_trusts_the_shift_where_classes_are_equal_and_not_where_they_are_not():
+    equal = np.mean([shares([20, 20, 20], seed) for seed in range(20)])
+    unequal = np.mean([shares([55, 3, 2], seed) for seed in range(20)])
+    assert equal > 0.9
+    assert unequal < 0.4
+
+
+def test_a_pile_smaller_than_the_number_of_classes_is_not_shifted():
+    support, labels, query = task([1, 1, 1], [2, 0, 0])
+    support, query = (UnitRows.of(torch.from_numpy(part)[None]) for part in (support, query))
+    prototypes = basic_prototypes(support, torch.from_numpy(labels), 3)
+    members = membership(torch.from_numpy(labels), 3).double()
+    assert trust(support, members, query, prototypes, torch.ones(1, 12), 6.0).item() == 0
+
+
+def test_better_than_the_paper_where_classes_are_unequal_and_no_worse_where_they_are_equal():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(12), 60)
+    features = rng.normal(size=(12, 48))[labels] + 1.6 * rng.normal(size=(720, 48)) + 1
+    methods = ["cspn", "bd-cspn", "bd-cspn-plus"]
+    for world in ({}, {"dirichlet": 1.0}, {"distractors": 5}):
+        plain, paper, plus = evaluate(features, labels, methods, shot=1, episodes=300, **world)
+        gain = plus.minus(paper)
+        assert gain.mean > -gain.ci95, world
+        gain = plus.minus(plain)
+        assert gain.mean > gain.ci95, world
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("rounds=-1", "rounds is -1; it must be a whole number from 0 up."),
+        ("joining=0", "joining is 0; it must be a whole number from 1 up."),
+        ("caution=-1", "caution is -1.0; it must lie in 0 .. 1e+06."),
+    ],
+)
+def test_says_what_an_option_may_be(written, message):
+    with pytest.raises(OptionError) as raised:
+        method(f"bd-cspn-plus:{written}")
+    assert message in str(raised.value)
+
+
+def test_zero_features_and_equal_ones_give_finite_scores():
+    support, query = torch.zeros(1, 4, 6), torch.zeros(1, 5, 6)
+    labels = torch.tensor([0, 0, 1, 1])
+    assert torch.isfinite(method("bd-cspn-plus")(support, labels, query)).all()
+    support, query = torch.ones(1, 4, 6), torch.ones(1, 5, 6)
+    assert torch.isfinite(method("bd-cspn-plus")(support, labels, query)).all()
