@@ -13,7 +13,7 @@ LAYERS = [
     {"report"},
     {"extraction"},
     {"training"},
-    {"selection"},
+    {"selection", "comparison"},
     {"evaluation"},
     {"features", "episodes"},
     {"methods", "estimators"},

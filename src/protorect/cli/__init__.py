@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 
 from protorect import __version__
-from protorect.cli import datasets, demo, evaluate, extract, prepare, train
+from protorect.cli import compare, datasets, demo, evaluate, extract, prepare, train
 from protorect.errors import ProtorectError
 from protorect.memory import keep_freed_memory
 
-VERBS = (demo, datasets, prepare, train, extract, evaluate)
+VERBS = (demo, datasets, prepare, train, extract, evaluate, compare)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -59,7 +59,7 @@ def difference_text(difference: Estimate) -> str:
 def results_json(results: Sequence[Result], settings: dict[str, Any] | None = None) -> str:
     """Results, every method's paired difference to the first, and the settings, as JSON."""
     document = {
-        "results": [_record(result) for result in results],
+        "results": [result_record(result) for result in results],
         "differences": list(_differences(results)),
         "settings": settings or {},
     }
@@ -71,11 +71,12 @@ def results_csv(results: Iterable[Result]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_record(result) for result in results)
+    writer.writerows(result_record(result) for result in results)
     return text.getvalue()
 
 
-def _record(result: Result) -> dict[str, Any]:
+def result_record(result: Result) -> dict[str, Any]:
+    """One result as JSON and CSV have it."""
     return {column: _plain(getattr(result, column)) for column in COLUMNS}
 
 

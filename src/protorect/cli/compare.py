@@ -1,0 +1,97 @@
+"""`protorect compare`: every method on several feature sets in several worlds."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+DESCRIPTION = """\
+Compare methods on the same episodes of every feature set, in three worlds: equal classes, unequal
+ones, and foreign classes among the queries. Shows accuracy with 95 % intervals, speed, mean ranks
+and how far they must differ to mean something.
+
+FEATURES is what `protorect extract` wrote, or any .npz with features (n, dim) and labels (n,).
+"""
+
+
+def add_to(verbs: Any) -> None:
+    """Add this verb to the parser."""
+    parser = verbs.add_parser(
+        "compare",
+        help="compare all methods on several feature sets in several worlds",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("features", metavar="FEATURES", type=Path, nargs="+")
+    add("--method", action="append", metavar="NAME", help="repeat for several; all if not given")
+    add("--way", type=int, default=5, help="classes in an episode (%(default)s)")
+    add("--shot", type=int, action="append", help="repeat for several (1 and 5)")
+    add("--query", type=int, default=15, help="queries of each class (%(default)s)")
+    add("--episodes", type=int, default=600, help="in every world (%(default)s)")
+    add("--seed", type=int, default=0, help="of the episodes (%(default)s)")
+    add("--dirichlet", type=float, default=2.0, help="of the unequal classes (%(default)s)")
+    add("--distractors", type=int, default=5, help="foreign classes (%(default)s)")
+    add("--json", type=Path, metavar="OUT.json", help="write the results")
+    add("--html", type=Path, metavar="OUT.html", help="write a page with tables and plots")
+    add("--device", help="where to compute, as torch names it")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compare and print the tables; write what was asked for."""
+    from protorect.cli.output import check_outputs, listed, show
+    from protorect.cli.progress import progress_bar
+    from protorect.comparison import compare
+    from protorect.features import load_features
+    from protorect.files import write_text
+    from protorect.methods import METHODS, chosen_methods
+    from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
+
+    methods = chosen_methods(options.method or list(METHODS))
+    check_outputs((options.json, options.html), tuple(options.features))
+    names = _names(options.features)
+    tables = {name: load_features(path) for name, path in zip(names, options.features, strict=True)}
+    with progress_bar("episodes") as progress:
+        comparison = compare(
+            tables,
+            methods,
+            way=options.way,
+            shot=options.shot or (1, 5),
+            query=options.query,
+            episodes=options.episodes,
+            seed=options.seed,
+            dirichlet=options.dirichlet,
+            distractors=options.distractors,
+            device=options.device,
+            progress=progress,
+        )
+    for table in comparison_tables(comparison):
+        show(table)
+    listed("left out", comparison.left_out)
+    settings = _settings(options, names)
+    if options.json is not None:
+        write_text(options.json, comparison_json(comparison, settings))
+    if options.html is not None:
+        write_text(options.html, comparison_page(comparison, settings))
+        print(options.html)
+
+
+def _names(paths: list[Path]) -> list[str]:
+    """What the feature sets are called: the file names, or the paths where names are the same."""
+    names = [path.stem if path.suffix == ".npz" else path.name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _settings(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+    """What is needed to get the same results again."""
+    from protorect.versions import versions
+
+    asked = ("way", "query", "episodes", "seed", "dirichlet", "distractors")
+    return {
+        "features": names,
+        "shot": list(options.shot or (1, 5)),
+        **{name: getattr(options, name) for name in asked},
+        "versions": versions(),
+    }

@@ -1,0 +1,54 @@
+import json
+
+import numpy as np
+import pytest
+
+from protorect import METHODS, save_features
+from protorect.cli import main
+
+
+@pytest.fixture
+def two_sets(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(12), 25)
+    for name in ("one", "two"):
+        rows = rng.normal(size=(12, 8))[labels] + rng.normal(size=(300, 8))
+        save_features(tmp_path / f"{name}.npz", rows, labels)
+    return [str(tmp_path / "one.npz"), str(tmp_path / "two.npz")]
+
+
+def test_writes_tables_json_and_a_page(two_sets, tmp_path, capsys):
+    out, page = tmp_path / "out.json", tmp_path / "page.html"
+    arguments = ["--episodes", "4", "--query", "5", "--json", str(out), "--html", str(page)]
+    assert main(["compare", *two_sets, *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in METHODS)
+    assert "mean rank" in shown
+    document = json.loads(out.read_text())
+    assert len(document["columns"]) == 12
+    assert {row["method"] for row in document["summary"]} == set(METHODS)
+    assert document["settings"]["features"] == ["one", "two"]
+    text = page.read_text()
+    assert text.count("<svg") == 2
+    assert "bd-cspn-plus" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "tmi"], "unknown method 'tmi'"),
+        (["--way", "40"], "one: "),
+        (["--dirichlet", "-1"], "dirichlet"),
+        (["--shot", "0"], "shot is 0"),
+    ],
+)
+def test_a_mistake_is_one_sentence(two_sets, arguments, message, capsys):
+    assert main(["compare", *two_sets, *arguments, "--episodes", "2"]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1
+
+
+def test_features_are_not_overwritten(two_sets, capsys):
+    assert main(["compare", *two_sets, "--json", two_sets[0]]) == 2
+    assert "one.npz" in capsys.readouterr().err
