@@ -36,7 +36,9 @@ def test_a_store_is_evaluated_like_a_file(store, feature_file, tmp_path, capsys)
     for features in (store, feature_file):
         words = ["--method", "cspn", "--episodes", "20", "--json", str(tmp_path / "r.json")]
         assert main(["evaluate", str(features), *words]) == 0
-        tables.append(json.loads((tmp_path / "r.json").read_text())["results"])
+        document = json.loads((tmp_path / "r.json").read_text())
+        assert document["settings"].get("made_by") == (MADE_BY if features is store else None)
+        tables.append(document["results"])
         assert capsys.readouterr().out.startswith(features.name)
     for record in (one for table in tables for one in table):
         record.pop("seconds")

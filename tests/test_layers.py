@@ -11,6 +11,7 @@ LAYERS = [
     {"cli"},
     {"demo", "paper"},
     {"report"},
+    {"publishing"},
     {"extraction"},
     {"training"},
     {"selection", "comparison"},
@@ -21,7 +22,7 @@ LAYERS = [
     {"checkpoint", "arrays", "draws", "labels", "tensors"},
     {"functional", "theory", "stats"},
     {"unitrows"},
-    {"files", "memory", "processes", "versions", "options"},
+    {"files", "memory", "processes", "pretrained", "versions", "options"},
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}

@@ -40,7 +40,7 @@ def interrupted(weights, noise, out, pictures=40):
 def whole(weights, noise, tmp_path_factory):
     """Features that nothing interrupted."""
     out = tmp_path_factory.mktemp("whole") / "f.npz"
-    assert extract(weights, noise, out) == (True, 0, ())
+    assert extract(weights, noise, out) == (True, 0, False, ())
     return load_features(out)
 
 

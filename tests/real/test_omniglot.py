@@ -1,9 +1,14 @@
 """All of Omniglot, from the official zips."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
+from protorect import load_features
 from protorect.data.prepare import prepare
+from protorect.extraction import Extractor, extract
+from protorect.training.embedding import embed
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +41,32 @@ def test_the_four_rotations(packed):
     images = packed.split("val").images[: 4 * 20].reshape(4, 20, 28, 28)
     for turn in range(4):
         np.testing.assert_array_equal(images[turn], np.rot90(images[0], turn, axes=(1, 2)))
+
+
+def test_the_weights_in_the_package_take_the_original_drawings(packed, real_data, tmp_path):
+    """Black ink on white, straight from the archive: the features of the packed data set."""
+    split = packed.split("test")
+    upright = [name for name in split.class_names if name.endswith("/rot000")][:5]
+    folders = {
+        name.removesuffix("/rot000"): tmp_path / "drawings" / str(i)
+        for i, name in enumerate(upright)
+    }
+    with zipfile.ZipFile(real_data("omniglot") / "images_evaluation.zip") as archive:
+        for member in archive.namelist():
+            parts = member.split("/")
+            folder = folders.get("/".join(parts[1:-1]))
+            if folder is not None and member.endswith(".png"):
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / parts[-1]).write_bytes(archive.read(member))
+    done = extract(
+        "omniglot-conv64", tmp_path / "drawings", tmp_path / "f.npz", precision="float32"
+    )
+    assert done.inverted
+    found, labels = load_features(tmp_path / "f.npz")
+    assert labels.tolist() == [str(i) for i in range(len(upright)) for _ in range(20)]
+    rows = np.isin(split.labels, [split.class_names.index(name) for name in upright])
+    extractor = Extractor.load("omniglot-conv64")
+    expected = embed(
+        extractor.backbone, split.images[rows], extractor.preprocessing_for(packed.mean)
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-5)

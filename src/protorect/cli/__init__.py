@@ -9,11 +9,29 @@ import sys
 from collections.abc import Sequence
 
 from protorect import __version__
-from protorect.cli import compare, datasets, demo, evaluate, extract, prepare, train
+from protorect.cli import (
+    compare,
+    datasets,
+    demo,
+    evaluate,
+    extract,
+    prepare,
+    publish,
+    train,
+)
 from protorect.errors import ProtorectError
 from protorect.memory import keep_freed_memory
 
-VERBS = (demo, datasets, prepare, train, extract, evaluate, compare)
+VERBS = (
+    demo,
+    datasets,
+    prepare,
+    train,
+    extract,
+    evaluate,
+    compare,
+    publish,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

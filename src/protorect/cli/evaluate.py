@@ -190,10 +190,12 @@ def _settings(
     options: argparse.Namespace, episodes: Episodes, choices: list[Choice]
 ) -> dict[str, Any]:
     """What is needed to get the same results again."""
+    from protorect.extraction.finished import made_by
     from protorect.selection import z_text
     from protorect.versions import versions
 
     settings: dict[str, Any] = {"features": options.features.name}
+    settings |= {"made_by": origin} if (origin := made_by(options.features)) else {}
     if options.load_episodes is None:
         settings |= _drawn(options)
     else:

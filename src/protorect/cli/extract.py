@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from protorect.pretrained import pretrained_weights
+
+LITE0 = "efficientnet-lite0 (ImageNet)"
 DESCRIPTION = """\
 Write the features of pictures for `protorect evaluate`.
 
-SOURCE is the folder of a run, a .safetensors file of weights, or efficientnet-lite0, which comes
-trained on ImageNet. PICTURES is what `protorect prepare` made, or a folder of class folders.
+SOURCE is the folder of a run, a .safetensors file of weights, or the name of weights that come with
+the package: {names}.
+PICTURES is what `protorect prepare` made, or a folder of class folders.
 
 OUT is a .npz file, or, for large sets, a folder whose arrays are memory-mapped when read. It knows
 which weights, pictures and preprocessing made it. An extraction that was interrupted goes on when
@@ -24,7 +28,7 @@ def add_to(verbs: Any) -> None:
     parser = verbs.add_parser(
         "extract",
         help="write the features of pictures by a trained backbone",
-        description=DESCRIPTION,
+        description=DESCRIPTION.format(names=", ".join([*pretrained_weights(), LITE0])),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
@@ -68,5 +72,7 @@ def run(options: argparse.Namespace) -> None:
         )
     if done.resumed:
         print(f"went on after {done.resumed} pictures", file=sys.stderr)
+    if done.inverted:
+        print("dark ink on a bright ground: dark and bright changed places", file=sys.stderr)
     listed("could not be read", done.unreadable)
     print(options.out if done.written else f"{options.out} (was there already)")

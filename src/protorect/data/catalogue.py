@@ -199,3 +199,8 @@ def dataset(name: str) -> Dataset:
         return DATASETS[name]
     except KeyError:
         raise unknown_name("data set", name, DATASETS) from None
+
+
+def ink_is_high(name: object) -> bool:
+    """Whether a data set of this name is packed with ink as high values."""
+    return isinstance(name, str) and name in DATASETS and DATASETS[name].ink_high

@@ -24,7 +24,7 @@ from protorect.errors import DataError, OptionError
 
 INDEX = "index.csv"
 _FEW = 500  # pictures that are packed before other processes would have started
-_SIZES = (8, 1024)
+SMALLEST_SIZE, LARGEST_SIZE = 8, 1024  # pixels a side of a packed picture
 
 
 def prepare(
@@ -139,10 +139,11 @@ def _manifest(
 
 
 def _checked_size(kind: Dataset, size: int | None) -> int:
-    low, high = _SIZES
     size = kind.size if size is None else size
-    if not low <= size <= high:
-        raise OptionError(f"size must be from {low} to {high} pixels, not {size}.")
+    if not SMALLEST_SIZE <= size <= LARGEST_SIZE:
+        raise OptionError(
+            f"size must be from {SMALLEST_SIZE} to {LARGEST_SIZE} pixels, not {size}."
+        )
     return size
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from protorect.backbones import Backbone
 from protorect.data.packed import MANIFEST, PackedDataset
 from protorect.data.prepare import check_apart, prepare
 from protorect.errors import DataError, OptionError
@@ -22,7 +23,7 @@ from protorect.extraction.unfinished import Blocks, unfinished
 from protorect.memory import keep_freed_memory
 from protorect.processes import processes
 from protorect.tensors import on_device
-from protorect.training.embedding import batch_size, embed, laid_out, uses_bfloat16
+from protorect.training.embedding import Preprocessing, batch_size, embed, laid_out, uses_bfloat16
 
 Progress = Callable[[int, int], None]
 
@@ -36,12 +37,15 @@ class Extraction(NamedTuple):
         False if the same features were there already.
     resumed
         Pictures that an earlier, interrupted extraction had done.
+    inverted
+        Whether dark and bright changed places, see `Extractor.preprocessing_for`.
     unreadable
         Pictures that could not be read, with the reason.
     """
 
     written: bool
     resumed: int
+    inverted: bool
     unreadable: tuple[str, ...]
 
 
@@ -106,16 +110,17 @@ def extract(
             max(1, torch.get_num_threads() // workers) if workers > 1 else None,
         )
         made_by = _made_by(job, extractor, data)
+        inverted = extractor.preprocessing_for(data.mean).inverted
         unreadable = tuple(f"{one['path']}: {one['reason']}" for one in data.manifest["unreadable"])
         if is_there(out):
             check_same(out, made_by)
             work.discard()
-            return Extraction(False, 0, unreadable)
+            return Extraction(False, 0, inverted, unreadable)
         backbone = extractor.backbone
         blocks = work.begin(data.split(split), backbone.dim, made_by, batch_size(backbone))
         resumed = _fill(blocks, job, workers, progress)
         work.finish()
-        return Extraction(True, resumed, unreadable)
+        return Extraction(True, resumed, inverted, unreadable)
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,7 @@ def _packed(
 
 
 def _made_by(job: _Job, extractor: Extractor, data: PackedDataset) -> dict[str, object]:
+    preprocessing = extractor.preprocessing_for(data.mean)
     return {
         "backbone": extractor.backbone.name,
         "weights": job.weights,
@@ -155,8 +161,9 @@ def _made_by(job: _Job, extractor: Extractor, data: PackedDataset) -> dict[str, 
         "split": job.split,
         "pictures": data.split(job.split).digest,
         "size": extractor.backbone.size,
-        "mean": list(extractor.preprocessing.mean),
-        "std": list(extractor.preprocessing.std),
+        "mean": list(preprocessing.mean),
+        "std": list(preprocessing.std),
+        "inverted": preprocessing.inverted,
         "precision": "bfloat16" if job.half else "float32",
     }
 
@@ -178,11 +185,11 @@ def _fill(blocks: Blocks, job: _Job, workers: int, progress: Progress | None) ->
 
 def _fill_block(job: _Job, blocks: Blocks, number: int) -> int:
     """Write the features of one block; how many pictures it has."""
-    extractor, images = _opened(job)
+    backbone, preprocessing, images = _opened(job)
     features = embed(
-        extractor.backbone,
+        backbone,
         images[blocks.rows(number)],
-        extractor.preprocessing,
+        preprocessing,
         half=job.half,
         device=job.device,
     )
@@ -191,7 +198,7 @@ def _fill_block(job: _Job, blocks: Blocks, number: int) -> int:
 
 
 @lru_cache(maxsize=1)
-def _opened(job: _Job) -> tuple[Extractor, NDArray[np.uint8]]:
+def _opened(job: _Job) -> tuple[Backbone, Preprocessing, NDArray[np.uint8]]:
     """Network and pictures, once in each process."""
     if job.threads is not None:
         torch.set_num_threads(job.threads)
@@ -200,4 +207,6 @@ def _opened(job: _Job) -> tuple[Extractor, NDArray[np.uint8]]:
     if extractor.digest != job.weights:
         raise DataError(f"{job.source} changed while it was used; start again.")
     laid_out(extractor.backbone, job.device, torch.channels_last)
-    return extractor, PackedDataset.open(job.packed).split(job.split).images
+    data = PackedDataset.open(job.packed)
+    preprocessing = extractor.preprocessing_for(data.mean)
+    return extractor.backbone, preprocessing, data.split(job.split).images

@@ -23,7 +23,12 @@ def is_there(out: Path) -> bool:
 
 def check_same(out: Path, asked: dict[str, Any]) -> None:
     """Raise DataError if the features at `out` were made by something else than is asked for."""
-    check_made_by(out, _made_by(out), asked)
+    if is_store(out) and not out.is_dir():
+        raise DataError(
+            f"{out} is there already and is no folder of features. Remove it, or give another "
+            "name; that of a feature file ends in .npz."
+        )
+    check_made_by(out, made_by(out), asked)
 
 
 def check_made_by(path: Path, held: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -38,18 +43,13 @@ def check_made_by(path: Path, held: dict[str, Any], asked: dict[str, Any]) -> No
         )
 
 
-def _made_by(out: Path) -> dict[str, Any]:
-    """What the features say of themselves; empty where they say nothing."""
-    if is_store(out):
-        if not out.is_dir():
-            raise DataError(
-                f"{out} is there already and is no folder of features. Remove it, or give "
-                "another name; that of a feature file ends in .npz."
-            )
-        return FeatureStore.open(out).made_by
-    held = load_arrays(out, required=("features",), optional=("manifest",)).get("manifest")
+def made_by(path: Path) -> dict[str, Any]:
+    """What made features; empty where they do not say."""
+    if path.is_dir():
+        return FeatureStore.open(path).made_by
+    manifest = load_arrays(path, required=(), optional=("manifest",)).get("manifest")
     try:
-        made_by = json.loads(str(held))
-    except ValueError:
+        held = json.loads(str(manifest))
+    except (ValueError, RecursionError):
         return {}
-    return made_by if isinstance(made_by, dict) else {}
+    return held if isinstance(held, dict) else {}

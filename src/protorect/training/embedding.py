@@ -21,10 +21,19 @@ _PIXELS_AT_ONCE = 2**18  # a network holds about a kilobyte for each; more is no
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Per channel, what is taken from a picture in 0 .. 1 and what it is divided by."""
+    """What is done to a picture before the network sees it.
+
+    Parameters
+    ----------
+    mean, std
+        Per channel, what is taken from a picture in 0 .. 1 and what it is divided by.
+    inverted
+        Whether `embed` makes dark bright and bright dark first.
+    """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    inverted: bool = False
 
     def __call__(self, images: Tensor) -> Tensor:
         """Images (n, channels, height, width) as the network wants them."""
@@ -48,6 +57,7 @@ def embed(
     size = batch_size(backbone)
     for start in range(0, len(images), size):
         batch = torch.from_numpy(np.array(images[start : start + size])).to(device)
+        batch = 255 - batch if preprocessing.inverted else batch
         batch = _fitted(batch.permute(0, 3, 1, 2).float().div_(255), backbone)
         batch = preprocessing(batch).contiguous(memory_format=torch.channels_last)
         with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):

@@ -21,6 +21,7 @@ from torch.nn.functional import cross_entropy
 from protorect.backbones import Backbone, CosineClassifier, build
 from protorect.checkpoint import check_fits
 from protorect.data.augmentation import Augmentation
+from protorect.data.catalogue import ink_is_high
 from protorect.data.packed import PackedDataset, PackedSplit
 from protorect.episodes import Episodes, sample_episodes
 from protorect.errors import DataError
@@ -267,6 +268,7 @@ def _card(
         "size": data.size,
         "mean": [float(value) for value in data.mean],
         "std": [float(value) for value in data.std],
+        "ink_high": ink_is_high(data.name),
         "data": data.name,
         "epoch": line["epoch"],
         "validation": line.get("validation"),
