@@ -29,7 +29,6 @@ Features = Tensor | UnitRows
 Weighting = Literal["samples", "classes"]
 Rank = Literal["cosine", "softmax"]
 Assignment = Literal["predicted", "overlapping"]
-LARGEST_FACTOR = 1e6  # of cosines: beyond it a softmax is a maximum, and float32 runs out
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,8 @@ class Options:
         check_flag("shift", self.shift)
         if self.z is not None and not (is_whole(self.z) and self.z >= 0):
             raise OptionError(f"z is {self.z!r}; it must be 0, 1, 2, ... or None for no limit.")
-        check_number("epsilon", self.epsilon, 0, LARGEST_FACTOR)
-        check_number("scale", self.scale, 0, LARGEST_FACTOR)
+        check_number("epsilon", self.epsilon)
+        check_number("scale", self.scale)
 
 
 class Rectified(NamedTuple):

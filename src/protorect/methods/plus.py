@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from protorect.functional import (
-    LARGEST_FACTOR,
     Features,
     basic_prototypes,
     confident_queries,
@@ -61,7 +60,7 @@ class PlusOptions:
         check_whole("rounds", self.rounds, 0)
         check_whole("joining", self.joining, 1)
         for name in ("scale", "power", "caution"):
-            check_number(name, getattr(self, name), 0, LARGEST_FACTOR)
+            check_number(name, getattr(self, name))
 
 
 def bd_cspn_plus(

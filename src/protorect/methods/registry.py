@@ -11,7 +11,9 @@ from torch import Tensor
 
 from protorect.errors import OptionError, unknown_name
 from protorect.functional import Features
+from protorect.methods.alpha_tim import AlphaTimOptions, alpha_tim
 from protorect.methods.plus import PlusOptions, bd_cspn_plus
+from protorect.methods.pt_map import PtMapOptions, pt_map
 from protorect.methods.rectification import (
     BD_C,
     BD_CSPN,
@@ -20,6 +22,9 @@ from protorect.methods.rectification import (
     CSPN,
     rectification,
 )
+from protorect.methods.tft_head import TftHeadOptions, tft_head
+from protorect.methods.tim import TimOptions, tim
+from protorect.methods.tim_adm import TimAdmOptions, tim_adm
 
 Family = Literal["inductive", "transductive"]
 ALL = "all"
@@ -112,6 +117,41 @@ _ENTRIES = (
         bd_cspn_plus,
         PlusOptions(),
         "both corrections, as far as the pile can be trusted, in several rounds",
+        "transductive",
+    ),
+    Method(
+        "tft-head",
+        tft_head,
+        TftHeadOptions(),
+        "classifier fine-tuned on the support and for certain queries",
+        "transductive",
+    ),
+    Method(
+        "tim",
+        tim,
+        TimOptions(),
+        "prototypes of most mutual information with the queries, by gradient descent",
+        "transductive",
+    ),
+    Method(
+        "tim-adm",
+        tim_adm,
+        TimAdmOptions(),
+        "the same in closed alternating steps",
+        "transductive",
+    ),
+    Method(
+        "alpha-tim",
+        alpha_tim,
+        AlphaTimOptions(),
+        "mutual information of the alpha-divergence, for unequal classes",
+        "transductive",
+    ),
+    Method(
+        "pt-map",
+        pt_map,
+        PtMapOptions(),
+        "power transform, then optimal transport to equal classes",
         "transductive",
     ),
 )

@@ -1,0 +1,66 @@
+"""alpha-TIM: TIM with the mutual information of the alpha-divergence.
+
+Olivier Veilleux, Malik Boudiaf, Pablo Piantanida, Ismail Ben Ayed: "Realistic Evaluation of
+Transductive Few-Shot Learning", NeurIPS 2021.
+
+The entropies of the queries become H_a(p) = (1 - sum_k p_k^a) / (a - 1), which is Shannon's in the
+limit a -> 1. The larger a is, the more unequal the queries' classes may be before the marginal
+entropy pulls on them. The support keeps its cross-entropy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from protorect.functional import Features
+from protorect.methods.tim import TimOptions, descend
+from protorect.options import check_number
+
+_FEW, _MANY = 1, 5  # shots for which the paper gives alpha
+
+
+@dataclass(frozen=True)
+class AlphaTimOptions(TimOptions):
+    """The choices of alpha-TIM; those of TIM with equal weights, and alpha by the shots.
+
+    Parameters
+    ----------
+    alpha
+        Of the divergence in tasks of one labelled sample a class; above 1.
+    alpha_many
+        The same from five labelled samples a class up; in between it grows evenly.
+    """
+
+    cross_entropy: float = 1.0
+    marginal: float = 1.0
+    conditional: float = 1.0
+    alpha: float = 2.0
+    alpha_many: float = 7.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("alpha", self.alpha, least=1.01, most=100.0)
+        check_number("alpha_many", self.alpha_many, least=1.01, most=100.0)
+
+    def alpha_of(self, shots: float) -> float:
+        """Alpha for so many labelled samples a class on average."""
+        share = min(max((shots - _FEW) / (_MANY - _FEW), 0.0), 1.0)
+        return (1 - share) * self.alpha + share * self.alpha_many
+
+
+@torch.no_grad()
+def alpha_tim(
+    support: Features, labels: Tensor, query: Features, ways: int, options: AlphaTimOptions
+) -> Tensor:
+    """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
+    alpha = options.alpha_of(labels.shape[-1] / ways)
+
+    def slope(p: Tensor, log_p: Tensor) -> Tensor:
+        factor = alpha / (alpha - 1) / p.shape[-1]
+        marginal = p.mean(dim=-1, keepdim=True).pow_(alpha - 1).mul_(options.marginal * factor)
+        return torch.sub(marginal, p.pow(alpha - 1), alpha=options.conditional * factor)
+
+    return descend(support, labels, query, ways, options, slope)

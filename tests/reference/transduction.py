@@ -1,0 +1,198 @@
+"""Transductive methods read slowly: one task at a time, float64, losses as the papers print them.
+
+Gradients are torch's own, the optimiser is torch's Adam, optimal transport is Sinkhorn's algorithm
+run to the end. Nothing is imported from `protorect`.
+
+A task is support (n_support, dim), labels (n_support,), query (n_query, dim), all float64 tensors.
+What comes back are the queries' log-probabilities (n_query, ways), or logits for `tft_head`.
+
+Where the papers are silent, the reading is:
+
+* features are brought to length one first, and a zero vector stays zero;
+* alpha of alpha-TIM between one and five shots grows evenly with the mean shots;
+* the power of a negative number is minus the power of its size;
+* with fewer queries than classes, PT-MAP centres the queries on the support's mean and assigns each
+  of them on its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+
+def unit(rows):
+    lengths = rows.norm(dim=1, keepdim=True)
+    return torch.where(lengths > 0, rows / lengths, torch.zeros_like(rows))
+
+
+def means(support, labels, ways):
+    return torch.stack([support[labels == k].mean(0) for k in range(ways)])
+
+
+def euclidean_log_p(samples, prototypes, temperature):
+    """p_ik ~ exp(-tau/2 |x_i - w_k|^2)"""
+    distances = ((samples[:, None] - prototypes) ** 2).sum(2)
+    return (-temperature / 2 * distances).log_softmax(1)
+
+
+def cross_entropy(log_p, labels):
+    return -log_p[torch.arange(len(labels)), labels].mean()
+
+
+def shannon(p):
+    return -(p * p.log()).sum(-1)
+
+
+def tsallis(p, alpha):
+    return (1 - (p**alpha).sum(-1)) / (alpha - 1)
+
+
+def by_adam(parameters, loss, steps, learning_rate):
+    parameters = [x.clone().requires_grad_() for x in parameters]
+    optimizer = torch.optim.Adam(parameters, lr=learning_rate)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss(*parameters).backward()
+        optimizer.step()
+    return [x.detach() for x in parameters]
+
+
+def tim(
+    support,
+    labels,
+    query,
+    ways,
+    *,
+    iterations=1000,
+    learning_rate=1e-4,
+    temperature=15.0,
+    weights=(0.1, 1.0, 0.1),
+    entropy=shannon,
+):
+    """lambda CE - H(Y) + alpha H(Y | X), the three weights in this order."""
+    support, query = unit(support), unit(query)
+
+    def loss(prototypes):
+        of_support = euclidean_log_p(support, prototypes, temperature)
+        p = euclidean_log_p(query, prototypes, temperature).exp()
+        return (
+            weights[0] * cross_entropy(of_support, labels)
+            - weights[1] * entropy(p.mean(0))
+            + weights[2] * entropy(p).mean()
+        )
+
+    start = means(support, labels, ways)
+    (prototypes,) = by_adam([start], loss, iterations, learning_rate)
+    return euclidean_log_p(query, prototypes, temperature)
+
+
+def alpha_tim(support, labels, query, ways, *, alpha=2.0, alpha_many=7.0, **others):
+    shots = len(labels) / ways
+    share = min(max((shots - 1) / 4, 0), 1)
+    chosen = alpha + share * (alpha_many - alpha)
+    others = {"weights": (1.0, 1.0, 1.0), **others}
+    return tim(support, labels, query, ways, entropy=lambda p: tsallis(p, chosen), **others)
+
+
+def tim_adm(
+    support,
+    labels,
+    query,
+    ways,
+    *,
+    iterations=150,
+    temperature=15.0,
+    weights=(0.1, 1.0, 0.1),
+):
+    """Proposition 1: targets q of the queries and prototypes w in turn."""
+    support, query = unit(support), unit(query)
+    w = means(support, labels, ways)
+    ratio = len(support) / len(query)
+    factor = weights[0] / (1 + weights[2])
+    for _ in range(iterations):
+        p_support = euclidean_log_p(support, w, temperature).exp()
+        p = euclidean_log_p(query, w, temperature).exp()
+        power = p ** (1 + weights[2])
+        q = power / power.sum(0) ** (weights[1] / (1 + weights[1]))
+        q = q / q.sum(1, keepdim=True)
+        moved = []
+        for k in range(ways):
+            above, below = torch.zeros_like(w[k]), 0.0
+            for i, x in enumerate(support):
+                y = 1.0 if labels[i] == k else 0.0
+                above = above + factor * (y * x + p_support[i, k] * (w[k] - x))
+                below = below + factor * y
+            for i, x in enumerate(query):
+                above = above + ratio * (q[i, k] * x + p[i, k] * (w[k] - x))
+                below = below + ratio * q[i, k]
+            moved.append(above / below)
+        w = torch.stack(moved)
+    return euclidean_log_p(query, w, temperature)
+
+
+def tft_head(support, labels, query, ways, *, steps=25, learning_rate=5e-5, scale=1.0, entropy=1.0):
+    support, query = unit(support), unit(query)
+
+    def loss(rows, biases):
+        of_support = (scale * (support @ rows.T + biases)).log_softmax(1)
+        p = (scale * (query @ rows.T + biases)).softmax(1)
+        return cross_entropy(of_support, labels) + entropy * shannon(p).mean()
+
+    start = [unit(means(support, labels, ways)), torch.zeros(ways, dtype=support.dtype)]
+    rows, biases = by_adam(start, loss, steps, learning_rate)
+    return scale * (query @ rows.T + biases)
+
+
+def sinkhorn(costs, sharpness):
+    """Every query once and every class equally often, by turns, until nothing changes."""
+    p = np.exp(-sharpness * (costs - costs.min(1, keepdim=True).values).numpy())
+    count = p.shape[0] / p.shape[1]
+    for _ in range(100_000):
+        lacking = count / p.sum(0)
+        p = p * lacking
+        p = p / p.sum(1, keepdims=True)
+        if abs(lacking - 1).max() < 1e-10:
+            break
+    return torch.from_numpy(p)
+
+
+def pt_map(
+    support,
+    labels,
+    query,
+    ways,
+    *,
+    power=0.5,
+    sharpness=10.0,
+    steps=20,
+    rate=0.2,
+    prior="equal",
+):
+    def transformed(rows):
+        rows = unit(rows)
+        signs = torch.where(rows < 0, -1.0, 1.0)
+        return unit(signs * (rows.abs() + 1e-6) ** power)
+
+    support, query = transformed(support), transformed(query)
+    enough = len(query) >= ways
+    centre = query.mean(0) if enough else support.mean(0)
+    support, query = unit(support - support.mean(0)), unit(query - centre)
+
+    def assigned(centres):
+        costs = torch.stack([((query - c) ** 2).sum(1) for c in centres], dim=1)
+        if enough and prior == "equal":
+            return sinkhorn(costs, sharpness)
+        return (-sharpness * costs).softmax(1)
+
+    centres = means(support, labels, ways)
+    for _ in range(steps):
+        p = assigned(centres)
+        moved = []
+        for k in range(ways):
+            own = support[labels == k]
+            total = own.sum(0) + (p[:, k, None] * query).sum(0)
+            estimate = total / (len(own) + p[:, k].sum())
+            moved.append(centres[k] + rate * (estimate - centres[k]))
+        centres = torch.stack(moved)
+    return assigned(centres).log()
