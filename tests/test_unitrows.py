@@ -80,6 +80,25 @@ def test_cosines_are_those_of_the_rows_written_out(unit):
     assert not got[..., 3].any()  # the zero direction
 
 
+def test_products_are_those_of_the_rows_written_out(unit):
+    expected = unit.materialise() @ directions().mT
+    torch.testing.assert_close(unit.products(directions()), expected, **EXACT)
+
+
+def test_cosines_with_other_rows(unit):
+    others = UnitRows.of(drawn(3, 6, 5, seed=4))
+    expected = unit.materialise() @ others.materialise().mT
+    torch.testing.assert_close(unit.cosines_with(others), expected, **EXACT)
+
+
+def test_rows_as_they_came_have_their_own_length():
+    for given in (rows(), UnitRows.of(rows())):
+        plain = UnitRows.as_they_came(given)
+        assert torch.equal(plain.materialise(), rows())
+        torch.testing.assert_close(plain.mean(), rows().mean(dim=1), **EXACT)
+    assert UnitRows.as_they_came(rows().half()).rows.dtype == torch.float32
+
+
 def test_weighted_sums_are_those_of_the_rows_written_out(unit):
     weights = drawn(3, 7, 4, seed=3)
     expected = torch.einsum("tnw,tnd->twd", weights, unit.materialise())

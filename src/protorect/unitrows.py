@@ -59,6 +59,14 @@ class UnitRows:
         rows = rows.to(_at_least_float32(rows.dtype))
         return cls(rows, inverse(row_norms(rows)))
 
+    @classmethod
+    def as_they_came(cls, rows: Tensor | UnitRows) -> UnitRows:
+        """The feature rows at their own length, for what does not normalise: all factors are 1."""
+        if isinstance(rows, UnitRows):
+            rows = rows.rows
+        rows = rows.to(_at_least_float32(rows.dtype))
+        return cls(rows, rows.new_ones(rows.shape[:-1]))
+
     def shifted(self, shift: Tensor) -> UnitRows:
         """The same rows with shift (tasks, dim) added, brought back to length one."""
         shift = shift.unsqueeze(-2)  # (tasks, 1, dim)
@@ -77,12 +85,20 @@ class UnitRows:
         n = self.scale.shape[-1]
         return self.weighted_sum(self.scale.new_full((1, n, 1), 1 / n)).squeeze(-2)
 
-    def cosines(self, directions: Tensor) -> Tensor:
-        """Cosine of every row with every direction (tasks, ways, dim), as (tasks, n, ways)."""
+    def products(self, directions: Tensor) -> Tensor:
+        """Product of every row with every direction (tasks, ways, dim), as (tasks, n, ways)."""
         products = self._products(directions)
         if self.shift is not None:
             products.addcmul_(directions @ self.shift.mT, self._gain())
-        return products.mul_(_inverse_lengths(directions)).mT
+        return products.mT
+
+    def cosines(self, directions: Tensor) -> Tensor:
+        """Cosine of every row with every direction (tasks, ways, dim), as (tasks, n, ways)."""
+        return self.products(directions).mul_(_inverse_lengths(directions).mT)
+
+    def cosines_with(self, others: UnitRows) -> Tensor:
+        """Cosine of every row with every row of `others`, which were not shifted."""
+        return self.products(others.rows).mul_(others.scale.unsqueeze(-2))
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         """Sum of the rows under each column of weights (tasks, n, ways), as (tasks, ways, dim)."""
