@@ -22,20 +22,8 @@ Compare methods on the same few-shot episodes, with 95 % intervals.
 FEATURES is a .npz file with `features` (n, dim), `labels` (n,) and optionally `class_names`, or a
 folder that `protorect extract` made; by default a class needs 20 rows, 5 shots and 15 queries.
 
-methods:
-  cspn             nearest basic prototype by cosine
-  bd-c             queries shifted to the support (cross-class bias)
-  bd-i             confident queries join the prototypes (intra-class bias)
-  bd-cspn          both corrections, weights of eq. (6) as printed
-  bd-cspn-classes  both, weights from each sample's softmax over the classes
-options of a method, behind its name, as in bd-cspn:z=4,rank=softmax
-  z           queries that may join a class: a number, or all
-  epsilon     sharpness of the weights
-  weighting   samples or classes
-  shift       true or false
-  rank        cosine or softmax
-  assignment  predicted or overlapping
-  scale       factor of the cosines in the softmax rank
+`protorect methods` lists the methods and `protorect methods NAME` tells the options of one, which
+are written behind its name: bd-cspn:z=4,rank=softmax
 """
 DRAWN = {"way": 5, "query": 15, "episodes": 600, "seed": 0, "dirichlet": None, "distractors": 0}
 SHOTS = [1, 5]

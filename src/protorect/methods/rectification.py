@@ -3,7 +3,11 @@
 Jinlu Liu, Liang Song, Yongqiang Qin: "Prototype Rectification for Few-Shot Learning", ECCV 2020.
 
 The paper's ablation is four points in one space of choices, `functional.Options`; a fifth reads
-the weights of eq. (6) as a softmax over the classes.
+the weights of eq. (6) as a softmax over the classes. Which of them shifts and which rectifies is in
+the table above; what the paper leaves open is in `docs/method.md`.
+
+Assumes, where the queries are shifted, that they hold the classes in the proportions of the
+support; prefer `bd-i` where they do not.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from types import NoneType
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from torch import Tensor
 
@@ -73,10 +73,12 @@ class Method:
     def with_options(self, **changes: Any) -> Method:
         """The same method with other options; its name says which."""
         known = {field.name for field in fields(self.options)}
+        if changes and not known:
+            raise OptionError(f"{self.name} has no options, {next(iter(changes))!r} was given.")
         for option in changes:
             if option not in known:
                 raise unknown_name(f"option of {self.name}", option, known)
-        suffix = ",".join(f"{option}={_written(value)}" for option, value in changes.items())
+        suffix = ",".join(f"{option}={written(value)}" for option, value in changes.items())
         name = f"{self.name}:{suffix}" if suffix else self.name
         return replace(self, name=name, options=replace(self.options, **changes))
 
@@ -174,11 +176,11 @@ def method(spelling: str | Method) -> Method:
         return spelling
     if not isinstance(spelling, str):
         raise OptionError(f"{spelling!r} is no method; give the name of one of {sorted(METHODS)}.")
-    name, _, written = spelling.strip().partition(":")
+    name, _, listed = spelling.strip().partition(":")
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     chosen = METHODS[name]
-    options = [_option(chosen, item) for item in written.split(",") if item]
+    options = [_option(chosen, item) for item in listed.split(",") if item]
     changes = dict(options)
     if len(changes) < len(options):
         raise OptionError(f"{spelling}: an option is given twice.")
@@ -186,39 +188,40 @@ def method(spelling: str | Method) -> Method:
 
 
 def _option(chosen: Method, item: str) -> tuple[str, Any]:
-    name, equals, written = item.partition("=")
-    name, written = name.strip(), written.strip()
+    name, equals, text = item.partition("=")
+    name, text = name.strip(), text.strip()
     if not equals:
-        raise OptionError(f"{item!r} is not an option; write name=value, as in {_example(chosen)}.")
+        raise OptionError(f"{item!r} is not an option; write name=value, as in bd-cspn:z=4.")
     kinds = get_type_hints(type(chosen.options))
-    return name, _parsed(name, written, kinds[name]) if name in kinds else written
+    return name, _parsed(name, text, kinds[name]) if name in kinds else text
 
 
-def _example(chosen: Method) -> str:
-    first = next((field.name for field in fields(chosen.options)), None)
-    example = f"{chosen.name}:{first}={_written(getattr(chosen.options, first))}" if first else ""
-    return example or "bd-cspn:z=4"
-
-
-def _parsed(name: str, written: str, kind: Any) -> Any:
+def _parsed(name: str, text: str, kind: Any) -> Any:
     """The value in the type that the option is declared with."""
     kinds = get_args(kind) if NoneType in get_args(kind) else (kind,)
-    if NoneType in kinds and written in ("all", "none"):
+    if NoneType in kinds and text in ("all", "none"):
         return None
     wanted = "a number"
     try:
         if bool in kinds:
             wanted = "true or false"
-            return {"true": True, "false": False, "yes": True, "no": False}[written.lower()]
+            return {"true": True, "false": False, "yes": True, "no": False}[text.lower()]
         if int in kinds:
             wanted = "a whole number or all" if NoneType in kinds else "a whole number"
-            return int(written)
+            return int(text)
         if float in kinds:
-            return float(written)
+            return float(text)
     except (ValueError, KeyError):
-        raise OptionError(f"{name}={written}: {wanted} is wanted.") from None
-    return written
+        raise OptionError(f"{name}={text}: {wanted} is wanted.") from None
+    if str not in kinds and get_origin(kinds[0]) is not Literal:
+        raise OptionError(f"{name} can be given in Python only, by with_options({name}=...).")
+    return text
 
 
-def _written(value: Any) -> str:
-    return "all" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+def written(value: Any) -> str:
+    """The value of an option as it is written behind a method's name."""
+    if value is None:
+        return "all"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else "given"

@@ -1,0 +1,37 @@
+"""`protorect methods` tells what there is, and docs/methods.md is what it prints."""
+
+from pathlib import Path
+
+from protorect import METHODS
+from protorect.cli import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
+
+
+def test_a_line_a_method(capsys):
+    assert main(["methods"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [[m.name, m.family] for m in METHODS.values()]
+
+
+def test_all_about_one(capsys):
+    assert main(["methods", "bd-cspn", "cspn:z=3"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("bd-cspn (transductive): both corrections")
+    assert "ECCV 2020" in shown
+    assert "epsilon=10.0: Sharpness of the weights, eq. (6)." in shown
+    assert "cspn:z=3 (inductive)" in shown
+    assert "z=3: How many pseudo-labelled queries may join each class (Z)" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_an_unknown_one(capsys):
+    assert main(["methods", "bd-cspm"]) == 2
+    assert "Did you mean 'bd-cspn'?" in capsys.readouterr().err
+
+
+def test_the_page_is_what_the_command_prints(capsys):
+    assert main(["methods", "--markdown"]) == 0
+    assert capsys.readouterr().out == PAGE.read_text()
+    for name in METHODS:
+        assert f"| `{name}` |" in PAGE.read_text()
