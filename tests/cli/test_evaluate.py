@@ -36,6 +36,7 @@ def files(tmp_path, feature_set, monkeypatch):
     np.savez("shuffled.npz", features=np.roll(features, 7, axis=0), labels=np.roll(labels, 7))
     np.savez("short.npz", features=features, labels=labels[:-1])
     np.savez("one-class.npz", features=features, labels=np.zeros_like(labels))
+    np.savez("other.npz", features=features[:, :3], labels=labels)
     np.savez("no-features.npz", labels=labels)
     np.savez("pickled.npz", features=np.array([{}, {}], dtype=object), labels=labels[:2])
     Path("corrupt.npz").write_bytes(Path("good.npz").read_bytes()[:999])
@@ -84,6 +85,15 @@ def test_all_methods_at_once(files, capsys):
     results = json.loads(Path("o.json").read_text())["results"]
     assert [result["method"] for result in results] == list(METHODS)
     assert all(name in shown for name in METHODS)
+
+
+def test_the_base_mean_of_a_file(files):
+    line = "evaluate good.npz --method cspn --method simpleshot --shot 1 --episodes 5"
+    assert main([*line.split(), "--base", "shuffled.npz", "--json", "o.json"]) == 0
+    document = json.loads(Path("o.json").read_text())
+    names = [result["method"] for result in document["results"]]
+    assert names == ["cspn", "simpleshot:base_mean=given"]
+    assert document["settings"]["base"] == "shuffled.npz"
 
 
 def test_saved_episodes_give_the_same_results_again(files, capsys):
@@ -160,6 +170,9 @@ def test_one_episode_has_no_interval(files, capsys):
         ("good.npz --json a.txt --csv a.txt", "a.txt is named twice"),
         ("good.npz --episodes 1000000000000", "do not fit into memory"),
         ("good.npz --dirichlet -1", "dirichlet is -1.0"),
+        ("good.npz --base good.npz", "--base is for simpleshot, which is not among the methods"),
+        ("good.npz --method simpleshot --base no-features.npz", "has no array features"),
+        ("good.npz --method simpleshot --base other.npz", "base_mean has 3 dimensions"),
         ("good.npz --seed -1", "seed is -1"),
         ("good.npz --device abacus", "device 'abacus' cannot be used"),
     ],

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from protorect.errors import OptionError
+from protorect.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,6 +78,12 @@ def add_to(verbs: Any) -> None:
         metavar="OUT.npz",
         help="write the position 0 .. way - 1 predicted for each query of the episodes",
     )
+    add(
+        "--base",
+        type=Path,
+        metavar="BASE.npz",
+        help="features of the base classes, whose mean simpleshot takes off (none)",
+    )
     add("--device", help="where to compute, as torch names it (cpu)")
     parser.set_defaults(run=run)
 
@@ -94,7 +100,11 @@ def run(options: argparse.Namespace) -> None:
 
     methods = chosen_methods(options.method or PAPER)
     outputs = (options.save_episodes, options.json, options.csv, options.predictions)
-    check_outputs(outputs, (options.features, options.load_episodes, options.validation))
+    check_outputs(
+        outputs, (options.features, options.load_episodes, options.validation, options.base)
+    )
+    if options.base is not None:
+        methods = _with_base_mean(methods, load_features(options.base)[0])
     features, labels = load_features(options.features)
     episodes = _episodes(options, labels)
     shots = options.shot or ([episodes.shot] if options.load_episodes else SHOTS)
@@ -122,6 +132,19 @@ def run(options: argparse.Namespace) -> None:
         write_text(options.csv, results_csv(results))
     if options.predictions is not None:
         _save_predictions(options.predictions, results)
+
+
+def _with_base_mean(methods: list[Method], base: NDArray[Any]) -> list[Method]:
+    """The methods, told the mean of the base classes where they can use it."""
+    if not any(hasattr(one.options, "base_mean") for one in methods):
+        raise OptionError("--base is for simpleshot, which is not among the methods.")
+    if base.ndim != 2 or len(base) == 0:
+        raise DataError(f"--base needs features (n, dim), the file has shape {base.shape}.")
+    mean = base.mean(axis=0, dtype="float64")
+    return [
+        one.with_options(base_mean=mean) if hasattr(one.options, "base_mean") else one
+        for one in methods
+    ]
 
 
 def _episodes(options: argparse.Namespace, labels: NDArray[Any]) -> Episodes:
@@ -184,6 +207,8 @@ def _settings(
 
     settings: dict[str, Any] = {"features": options.features.name}
     settings |= {"made_by": origin} if (origin := made_by(options.features)) else {}
+    if options.base is not None:
+        settings["base"] = options.base.name
     if options.load_episodes is None:
         settings |= _drawn(options)
     else:

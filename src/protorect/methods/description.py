@@ -55,7 +55,7 @@ def method_text(method: Method, width: int = 100) -> str:
     lines = [f"{method.name} ({method.family}): {method.summary}"]
     lines += ["", *_wrapped(about(method), width)]
     for name, text in texts.items():
-        value = written(getattr(method.options, name))
+        value = _shown(getattr(method.options, name))
         lines += textwrap.wrap(f"{name}={value}: {text}", width, subsequent_indent="    ")
     return "\n".join(lines)
 
@@ -76,10 +76,14 @@ def _section(methods: list[Method]) -> str:
     if texts:
         lines += ["| option | default | |", "|---|---|---|"]
         lines += [
-            f"| `{name}` | {written(getattr(options, name))} | {text} |"
+            f"| `{name}` | {_shown(getattr(options, name))} | {text} |"
             for name, text in texts.items()
         ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else written(value)
 
 
 def _wrapped(paragraphs: Iterable[str], width: int) -> list[str]:

@@ -12,7 +12,12 @@ from torch import Tensor
 from protorect.errors import OptionError, unknown_name
 from protorect.functional import Features
 from protorect.methods.alpha_tim import AlphaTimOptions, alpha_tim
+from protorect.methods.label_propagation import LabelPropagationOptions, label_propagation
+from protorect.methods.laplacian_shot import LaplacianShotOptions, laplacian_shot
+from protorect.methods.logistic import LogisticOptions, logistic
+from protorect.methods.matching import MatchingOptions, matching
 from protorect.methods.plus import PlusOptions, bd_cspn_plus
+from protorect.methods.protonet import ProtoNetOptions, protonet
 from protorect.methods.pt_map import PtMapOptions, pt_map
 from protorect.methods.rectification import (
     BD_C,
@@ -22,6 +27,9 @@ from protorect.methods.rectification import (
     CSPN,
     rectification,
 )
+from protorect.methods.ridge import RidgeOptions, ridge
+from protorect.methods.simpleshot import SimpleShotOptions, simpleshot
+from protorect.methods.soft_kmeans import SoftKMeansOptions, soft_kmeans
 from protorect.methods.tft_head import TftHeadOptions, tft_head
 from protorect.methods.tim import TimOptions, tim
 from protorect.methods.tim_adm import TimAdmOptions, tim_adm
@@ -119,6 +127,44 @@ _ENTRIES = (
         bd_cspn_plus,
         PlusOptions(),
         "both corrections, as far as the pile can be trusted, in several rounds",
+        "transductive",
+    ),
+    Method("protonet", protonet, ProtoNetOptions(), "nearest class mean by distance", "inductive"),
+    Method(
+        "simpleshot",
+        simpleshot,
+        SimpleShotOptions(),
+        "nearest class mean by distance, features centred and normalised",
+        "inductive",
+    ),
+    Method(
+        "matching",
+        matching,
+        MatchingOptions(),
+        "support samples vote, weighted by a softmax of cosines",
+        "inductive",
+    ),
+    Method("ridge", ridge, RidgeOptions(), "ridge regression to one-hot labels", "inductive"),
+    Method("logistic", logistic, LogisticOptions(), "logistic regression", "inductive"),
+    Method(
+        "soft-kmeans",
+        soft_kmeans,
+        SoftKMeansOptions(),
+        "queries join the class means by their soft assignment",
+        "transductive",
+    ),
+    Method(
+        "label-propagation",
+        label_propagation,
+        LabelPropagationOptions(),
+        "labels spread over a graph of nearest neighbours",
+        "transductive",
+    ),
+    Method(
+        "laplacian-shot",
+        laplacian_shot,
+        LaplacianShotOptions(),
+        "near a prototype and in agreement with the nearest queries",
         "transductive",
     ),
     Method(

@@ -1,0 +1,47 @@
+"""Matching networks: every support sample votes for its class, the similar ones more.
+
+Oriol Vinyals, Charles Blundell, Timothy Lillicrap, Koray Kavukcuoglu, Daan Wierstra: "Matching
+Networks for One Shot Learning", NeurIPS 2016, eq. (1) and section 2.1.1, without their training and
+without full context embeddings: attention is a softmax of cosines over the support.
+
+Assumes that the support holds the classes in the proportions to be expected: a class with more
+samples has more votes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from protorect.functional import LARGEST_FACTOR, Features, membership
+from protorect.options import check_number
+from protorect.unitrows import UnitRows
+
+
+@dataclass(frozen=True)
+class MatchingOptions:
+    """The choices of the attention.
+
+    Parameters
+    ----------
+    scale
+        The factor of the cosines in the softmax; 1 as in the paper. The higher it is, the more
+        the nearest sample alone decides.
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("scale", self.scale, 0, LARGEST_FACTOR)
+
+
+def matching(
+    support: Features, labels: Tensor, query: Features, ways: int, options: MatchingOptions
+) -> Tensor:
+    """Share of the attention that each class gets, (tasks, n_query, ways)."""
+    support, query = UnitRows.of(support), UnitRows.of(query)
+    cosines = query.cosines_with(support)  # (tasks, n_query, n_support)
+    attention = torch.softmax(options.scale * cosines, dim=-1)
+    return attention @ membership(labels, ways).to(attention.dtype)

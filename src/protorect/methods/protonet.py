@@ -1,0 +1,31 @@
+"""Prototypical networks: the nearest class mean, on the features as they come.
+
+Jake Snell, Kevin Swersky, Richard Zemel: "Prototypical Networks for Few-shot Learning", NeurIPS
+2017. Here without their training: the class whose mean support feature is nearest by Euclidean
+distance. Features are not normalised, so a long one counts for more than a short one.
+
+Assumes that distances between the features mean something at the length they have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from protorect.functional import Features, basic_prototypes
+from protorect.methods.nearness import nearness
+from protorect.unitrows import UnitRows
+
+
+@dataclass(frozen=True)
+class ProtoNetOptions:
+    """There is nothing to choose."""
+
+
+def protonet(
+    support: Features, labels: Tensor, query: Features, ways: int, options: ProtoNetOptions
+) -> Tensor:
+    """Minus squared distances to the class means, but for a constant of the query."""
+    prototypes = basic_prototypes(UnitRows.as_they_came(support), labels, ways)
+    return nearness(UnitRows.as_they_came(query), prototypes)

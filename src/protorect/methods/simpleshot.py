@@ -1,0 +1,90 @@
+"""SimpleShot: centre, normalise, take the nearest class mean.
+
+Yan Wang, Wei-Lun Chao, Kilian Q. Weinberger, Laurens van der Maaten: "SimpleShot: Revisiting
+Nearest-Neighbor Classification for Few-Shot Learning", 2019. Their best variant, CL2N, takes the
+mean feature of the base classes off every feature, brings it to length one, and takes the nearest
+class mean by Euclidean distance. The base mean is not in the episodes: give it as `base_mean`, in
+Python, or name a feature file of the base classes with `--base` of the command. Without it nothing
+is taken off (their L2N), or, with `centre=support`, the mean of the support.
+
+Assumes nothing on the queries. Centring on the support assumes that it holds its classes in equal
+numbers, and with few samples removes part of what tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from protorect.errors import OptionError
+from protorect.functional import Features, basic_prototypes
+from protorect.methods.nearness import nearness
+from protorect.options import check_choice
+from protorect.unitrows import UnitRows
+
+
+@dataclass(frozen=True)
+class SimpleShotOptions:
+    """The choices of SimpleShot.
+
+    Parameters
+    ----------
+    centre
+        What is taken off every feature where no base mean is given: "none" (L2N), or the mean of
+        the "support" features.
+    base_mean
+        (dim,), the mean feature of the base classes, taken off every feature (CL2N). Any sequence
+        of numbers, as `base_features.mean(axis=0)`.
+    """
+
+    centre: Literal["none", "support"] = "none"
+    base_mean: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("centre", self.centre, ("none", "support"))
+        if self.base_mean is None:
+            return
+        if self.centre != "none":
+            raise OptionError("base_mean is given and centre is 'support'; give one of the two.")
+        try:
+            numbers = torch.as_tensor(self.base_mean, dtype=torch.float64)
+        except (TypeError, ValueError, RuntimeError):
+            numbers = torch.empty(0)
+        if numbers.ndim != 1 or not len(numbers) or not numbers.isfinite().all():
+            raise OptionError(
+                "base_mean must be one finite number a dimension, as "
+                "base_features.mean(axis=0) has them."
+            )
+        object.__setattr__(self, "base_mean", tuple(numbers.tolist()))  # so that it can be hashed
+
+
+def simpleshot(
+    support: Features, labels: Tensor, query: Features, ways: int, options: SimpleShotOptions
+) -> Tensor:
+    """Minus squared distances to the class means, but for a constant of the query."""
+    support, query = _centred(support, query, options)
+    return nearness(query, basic_prototypes(support, labels, ways))
+
+
+def _centred(
+    support: Features, query: Features, options: SimpleShotOptions
+) -> tuple[UnitRows, UnitRows]:
+    if options.base_mean is None and options.centre == "none":
+        return UnitRows.of(support), UnitRows.of(query)
+    support, query = UnitRows.as_they_came(support), UnitRows.as_they_came(query)
+    mean = support.mean().unsqueeze(-2) if options.base_mean is None else _given(options, support)
+    return UnitRows.of(support.rows - mean), UnitRows.of(query.rows - mean)
+
+
+def _given(options: SimpleShotOptions, support: UnitRows) -> Tensor:
+    mean, dim = support.rows.new_tensor(options.base_mean), support.rows.shape[-1]
+    if len(mean) != dim:
+        raise OptionError(
+            f"base_mean has {len(mean)} dimensions and the features have {dim}; "
+            "take the mean of features of the same network."
+        )
+    return mean

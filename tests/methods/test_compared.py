@@ -1,0 +1,172 @@
+"""The methods people compare with, against a slow reading of their papers."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from conftest import clusters
+from protorect import METHODS, OptionError, evaluate, method, sample_episodes
+from reference.compared import READINGS
+
+OPTIONS = {
+    "simpleshot": [{"centre": "support"}, {"base_mean": tuple(range(24))}],
+    "matching": [{"scale": 12.0}],
+    "ridge": [{"penalty": 0.01}],
+    "logistic": [{"c": 30.0}, {"c": 0.01}],
+    "soft-kmeans": [{"rounds": 3}, {"normalise": True, "scale": 10.0}, {"scale": 0.02}],
+    "label-propagation": [{"neighbours": 3}, {"alpha": 0.5, "sigma": 0.6}],
+    "laplacian-shot": [{"rectify": False}, {"weight": 0.3, "neighbours": 6}, {"rounds": 1}],
+}
+CASES = [(name, {}) for name in READINGS] + [
+    (name, options) for name, several in OPTIONS.items() for options in several
+]
+
+
+def compared(scores):
+    """Scores but for what is the same for all classes of a query."""
+    return scores - scores.mean(axis=-1, keepdims=True)
+
+
+def small_task(classes, shots, each, seed=0, spread=1.0):
+    """Support with given numbers of shots, labels out of order, and the queries."""
+    features, of_row = clusters(classes=classes, each=40, seed=seed, spread=spread)
+    rng = np.random.default_rng(seed)
+    rows = [np.flatnonzero(of_row == n) for n in range(classes)]
+    labels = rng.permutation(np.repeat(np.arange(classes), shots))
+    taken = dict.fromkeys(range(classes), 0)
+    support = []
+    for label in labels:
+        support.append(features[rows[label][taken[label]]])
+        taken[label] += 1
+    query = np.concatenate([features[rows[n][20 : 20 + k]] for n, k in enumerate(each)])
+    return np.array(support), labels, query
+
+
+TASKS = {
+    "one shot": ([1, 1, 1], [6, 6, 6]),
+    "unequal": ([1, 4, 2, 1], [9, 0, 3, 1]),
+    "two classes": ([3, 2], [5, 5]),
+    "one query": ([2, 2, 2], [0, 1, 0]),
+}
+
+
+@pytest.mark.parametrize(("shots", "each"), TASKS.values(), ids=TASKS)
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_agrees_with_the_slow_reading(name, options, shots, each):
+    support, labels, query = small_task(len(shots), shots, each)
+    expected = READINGS[name](support, labels, query, len(shots), **options)
+    for dtype, atol in ((torch.float64, 1e-6), (torch.float32, 2e-4)):
+        scores = METHODS[name].with_options(**options)(
+            torch.from_numpy(support).to(dtype).unsqueeze(0),
+            torch.from_numpy(labels),
+            torch.from_numpy(query).to(dtype).unsqueeze(0),
+        )[0]
+        assert scores.dtype == dtype
+        size = np.abs(compared(expected)).max()
+        np.testing.assert_allclose(
+            compared(scores.numpy()), compared(expected), rtol=0, atol=atol * max(size, 1e-3)
+        )
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_agrees_on_real_features(name):
+    """Handwritten digits: features that cannot be negative and have a large mean."""
+    features, labels = load_digits(return_X_y=True)
+    episodes = sample_episodes(labels, shot=3, episodes=4, query=6, dirichlet=2.0)
+    result = evaluate(features, labels, name, episodes=episodes)[0]
+    ways = np.repeat(np.arange(5), 3)
+    for i in range(len(episodes)):
+        support, query = features[episodes.support[i].ravel()], features[episodes.query[i]]
+        scores = READINGS[name](support, ways, query, 5)
+        ranked = np.sort(scores, axis=1)
+        clear = ranked[:, -1] - ranked[:, -2] > 1e-6 * np.abs(compared(scores)).max()
+        assert clear.mean() > 0.9
+        assert (result.predictions[i] == scores.argmax(axis=1))[clear].all()
+
+
+def test_one_shot_simpleshot_and_matching_are_the_nearest_cosine(feature_set):
+    several = ["cspn", "simpleshot", "matching"]
+    cspn, *others = evaluate(*feature_set, several, shot=1, episodes=20)
+    assert all((other.predictions == cspn.predictions).all() for other in others)
+
+
+def test_zero_rounds_and_zero_weights_leave_the_prototypes(feature_set):
+    kmeans, protonet = evaluate(*feature_set, ["soft-kmeans:rounds=0", "protonet"], episodes=10)[:2]
+    assert (kmeans.predictions == protonet.predictions).all()
+    spelled = [f"laplacian-shot:rectify=no,{rest}" for rest in ("weight=0", "neighbours=0")]
+    *laplacian, simpleshot = evaluate(*feature_set, [*spelled, "simpleshot"], shot=5, episodes=10)
+    for result in laplacian:
+        assert (result.predictions == simpleshot.predictions).all()
+
+
+def test_queries_help_where_classes_are_equal():
+    """What the transductive papers publish: at one shot they gain over the class means."""
+    features, labels = clusters(classes=20, each=40, dim=64, spread=2.0)
+    names = ["protonet", "simpleshot", "soft-kmeans", "laplacian-shot"]
+    protonet, simpleshot, kmeans, laplacian = evaluate(features, labels, names, shot=1)
+    assert kmeans.minus(protonet).mean > kmeans.minus(protonet).ci95
+    assert laplacian.minus(simpleshot).mean > 5
+
+
+def test_a_mean_that_all_features_share_does_not_drown_the_distances():
+    features, labels = clusters(spread=0.5)
+    plain, moved = (
+        evaluate(rows, labels, "protonet", shot=1, episodes=30)[0].accuracy
+        for rows in (features, features + np.float32(1000))
+    )
+    assert moved == pytest.approx(plain, abs=0.5)
+
+
+def test_base_mean_is_taken_off_every_feature():
+    features, labels = clusters(spread=1.5)
+    offset = np.linspace(-30, 30, features.shape[1], dtype=np.float32)
+    centred = METHODS["simpleshot"].with_options(base_mean=offset)
+    plain = evaluate(features, labels, "simpleshot", shot=1, episodes=20)[0]
+    moved, uncentred = evaluate(
+        features + offset, labels, [centred, "simpleshot"], shot=1, episodes=20
+    )
+    assert (moved.predictions == plain.predictions).mean() > 0.999
+    assert (uncentred.predictions != plain.predictions).any()
+    assert moved.method == "simpleshot:base_mean=given"
+    assert hash(centred.options) == hash(centred.options)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        ("simpleshot:centre=query", "unknown centre 'query'. Known: none, support."),
+        ("simpleshot:base_mean=3", "base_mean can be given in Python only"),
+        ("matching:scale=-1", "scale is -1.0; it must lie in 0 .. 1e+06."),
+        ("ridge:penalty=0", "penalty is 0.0; it must lie in 1e-06 .. 1e+06."),
+        ("logistic:c=inf", "c is inf; it must lie in 1e-06 .. 1e+06."),
+        ("soft-kmeans:rounds=1.5", "rounds=1.5: a whole number is wanted."),
+        ("soft-kmeans:rounds=-1", "rounds is -1; it must be a whole number from 0 up."),
+        ("soft-kmeans:normalise=2", "normalise=2: true or false is wanted."),
+        ("label-propagation:alpha=1", "alpha is 1.0; it must lie in 0 .. 0.9999."),
+        ("label-propagation:sigma=0", "sigma is 0.0; it must lie in 0.01 .. 100."),
+        ("label-propagation:neighbours=0", "it must be a whole number from 1 up."),
+        ("laplacian-shot:neighbours=all", "neighbours=all: a whole number is wanted."),
+        ("laplacian-shot:weight=x", "weight=x: a number is wanted."),
+        ("laplacian-shot:lambda=1", "unknown option of laplacian-shot 'lambda'."),
+        ("protonet:z=4", "protonet has no options, 'z' was given."),
+        ("protonet:z", "'z' is not an option"),
+    ],
+)
+def test_a_wrong_option_is_refused(spelling, message):
+    with pytest.raises(OptionError) as error:
+        method(spelling)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("given", [[], [1.0, float("nan")], "mean", [[1.0, 2.0]], 3.0, object()])
+def test_a_base_mean_that_is_none_is_refused(given):
+    with pytest.raises(OptionError, match="base_mean must be one finite number a dimension"):
+        METHODS["simpleshot"].with_options(base_mean=given)
+
+
+def test_a_base_mean_of_other_features_is_refused(feature_set):
+    with pytest.raises(OptionError, match="base_mean has 3 dimensions and the features have 24"):
+        evaluate(*feature_set, METHODS["simpleshot"].with_options(base_mean=[1.0, 2.0, 3.0]))
+    with pytest.raises(OptionError, match="give one of the two"):
+        METHODS["simpleshot"].with_options(base_mean=[1.0], centre="support")

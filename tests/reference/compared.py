@@ -1,0 +1,185 @@
+"""The methods people compare with, read slowly: one task, one sample, one class after the other.
+
+Each function was written from its paper, in float64 and without a batch; none imports anything from
+`protorect`. All take (support, labels, query, ways) and the options by their names, and give the
+scores (n_query, ways). What the papers leave to training (scales, widths, penalties) has the
+library's default. A zero vector normalised stays zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+
+def unit(x):
+    length = math.sqrt(sum(float(value) ** 2 for value in x))
+    return x / length if length > 0 else x
+
+
+def table(features):
+    return [np.array(row, dtype=np.float64) for row in features]
+
+
+def units(features):
+    return [unit(row) for row in table(features)]
+
+
+def softmax(values):
+    largest = max(values)
+    powers = [math.exp(value - largest) for value in values]
+    return [power / sum(powers) for power in powers]
+
+
+def squared_distance(x, y):
+    return float(sum((x - y) ** 2))
+
+
+def own(samples, labels, n):
+    return [x for x, label in zip(samples, labels, strict=True) if label == n]
+
+
+def means(support, labels, ways):
+    return [sum(own(support, labels, n)) / len(own(support, labels, n)) for n in range(ways)]
+
+
+def minus_distances(query, prototypes):
+    return np.array([[-squared_distance(x, p) for p in prototypes] for x in query])
+
+
+def protonet(support, labels, query, ways):
+    """Snell et al. 2017, eq. (1) and (2), the logits."""
+    return minus_distances(table(query), means(table(support), labels, ways))
+
+
+def simpleshot(support, labels, query, ways, centre="none", base_mean=None):
+    """Wang et al. 2019, section 3: UN features centred (C) and normalised (L2N)."""
+    support, query = table(support), table(query)
+    offset = np.zeros_like(support[0])
+    if base_mean is not None:
+        offset = np.array(base_mean, dtype=np.float64)
+    elif centre == "support":
+        offset = sum(support) / len(support)
+    support, query = [unit(x - offset) for x in support], [unit(x - offset) for x in query]
+    return minus_distances(query, means(support, labels, ways))
+
+
+def matching(support, labels, query, ways, scale=1.0):
+    """Vinyals et al. 2016, eq. (1) with the attention of section 2.1.1."""
+    support = units(support)
+    scores = np.zeros((len(query), ways))
+    for i, x in enumerate(units(query)):
+        attention = softmax([scale * float(x @ s) for s in support])
+        for weight, label in zip(attention, labels, strict=True):
+            scores[i, label] += weight
+    return scores
+
+
+def ridge(support, labels, query, ways, penalty=1.0):
+    """Bertinetto et al. 2019, section 3.2, in the dimensions of the features and a bias."""
+    x = np.array([[*row, 1.0] for row in units(support)])
+    y = np.array([[float(label == n) for n in range(ways)] for label in labels])
+    weights = np.linalg.inv(x.T @ x + penalty * np.eye(x.shape[1])) @ x.T @ y
+    return np.array([[*row, 1.0] for row in units(query)]) @ weights
+
+
+def logistic(support, labels, query, ways, c=1.0):
+    """Tian et al. 2020: scikit-learn's classifier on normalised features, taken to its end."""
+    # With two classes scikit-learn fits one weight vector w, the multinomial model w/2 and -w/2,
+    # whose squares are half as large: the loss weighs twice as much.
+    c = 2 * c if ways == 2 else c
+    classifier = LogisticRegression(C=c, tol=1e-12, max_iter=1000, solver="newton-cholesky")
+    classifier.fit(np.array(units(support)), np.array(labels))
+    scores = classifier.decision_function(np.array(units(query)))
+    return np.stack([-scores / 2, scores / 2], axis=1) if ways == 2 else scores
+
+
+def soft_kmeans(support, labels, query, ways, rounds=1, normalise=False, scale=1.0):
+    """Ren et al. 2018, section 3.1.1: soft assignment, then prototypes of all samples."""
+    read = units if normalise else table
+    support, query = read(support), read(query)
+    prototypes = means(support, labels, ways)
+    for _ in range(rounds):
+        shares = [softmax([-scale * squared_distance(x, p) for p in prototypes]) for x in query]
+        refined = []
+        for n in range(ways):
+            samples = own(support, labels, n) + query
+            weights = [1.0] * len(own(support, labels, n)) + [share[n] for share in shares]
+            total = sum(w * x for w, x in zip(weights, samples, strict=True))
+            refined.append(total / sum(weights))
+        prototypes = refined
+    return minus_distances(query, prototypes)
+
+
+def nearest(samples, i, count):
+    """The `count` other samples nearest to sample i."""
+    others = [j for j in range(len(samples)) if j != i]
+    return sorted(others, key=lambda j: squared_distance(samples[i], samples[j]))[:count]
+
+
+def label_propagation(support, labels, query, ways, neighbours=20, alpha=0.99, sigma=0.1):
+    """Zhou et al. 2004 with the graph of nearest neighbours of TPN."""
+    samples = units(support) + units(query)
+    n = len(samples)
+    similar = np.zeros((n, n))
+    for i in range(n):
+        for j in nearest(samples, i, neighbours):
+            w = math.exp(-squared_distance(samples[i], samples[j]) / (2 * sigma**2))
+            similar[i, j] = similar[j, i] = w
+    degrees = similar.sum(axis=1)
+    spread = np.array(
+        [[similar[i, j] / math.sqrt(degrees[i] * degrees[j]) for j in range(n)] for i in range(n)]
+    )
+    start = np.zeros((n, ways))
+    for i, label in enumerate(labels):
+        start[i, label] = 1.0
+    return (np.linalg.inv(np.eye(n) - alpha * spread) @ start)[len(support) :]
+
+
+def laplacian_shot(support, labels, query, ways, weight=1.0, neighbours=2, rectify=True, rounds=20):
+    """Ziko et al. 2020, algorithm 1, for prototypes that are rectified as in their experiments."""
+    support, query = units(support), units(query)
+    prototypes = means(support, labels, ways)
+    if rectify:
+        shift = sum(support) / len(support) - sum(query) / len(query)
+        query = [x + shift for x in query]
+        prototypes = weighted_means(support, labels, query, prototypes)
+    distances = -minus_distances(query, prototypes)
+    listens = [nearest(query, i, neighbours) for i in range(len(query))]
+    scores = -distances
+    for _ in range(rounds):
+        shares = [softmax(list(row)) for row in scores]
+        scores = -distances.copy()
+        for i, others in enumerate(listens):
+            for j in others:
+                scores[i] += weight * np.array(shares[j])
+    return scores
+
+
+def weighted_means(support, labels, query, basic):
+    def cosines(x):
+        return [float(unit(x) @ unit(p)) for p in basic]
+
+    labels = [*labels, *(int(np.argmax(cosines(x))) for x in query)]
+    samples = [*support, *query]
+    rectified = []
+    for n in range(len(basic)):
+        chosen = own(samples, labels, n)
+        weights = [softmax([10 * value for value in cosines(x)])[n] for x in chosen]
+        total = sum(w * x for w, x in zip(weights, chosen, strict=True))
+        rectified.append(total / len(chosen))
+    return rectified
+
+
+READINGS = {
+    "protonet": protonet,
+    "simpleshot": simpleshot,
+    "matching": matching,
+    "ridge": ridge,
+    "logistic": logistic,
+    "soft-kmeans": soft_kmeans,
+    "label-propagation": label_propagation,
+    "laplacian-shot": laplacian_shot,
+}
