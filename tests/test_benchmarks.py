@@ -8,6 +8,7 @@ from benchmarks.cases import CASES, operations_of_an_episode
 from benchmarks.machine import Machine
 from benchmarks.page import performance_page
 from benchmarks.plain import plain_bd_cspn
+from benchmarks.plain_laplacian_shot import plain_laplacian_shot
 
 from conftest import clusters
 from protorect import evaluate, sample_episodes
@@ -21,6 +22,15 @@ def test_the_plain_version_gives_the_same_answers():
         episodes = sample_episodes(labels, shot=shot, episodes=30)
         ours = evaluate(features, labels, ["bd-cspn"], shot=shot, episodes=episodes)[0]
         plain = plain_bd_cspn(torch.from_numpy(features), episodes, chunk=7)
+        assert (plain.numpy() == ours.predictions).mean() > 0.999  # but for rounding
+
+
+def test_the_plain_laplacian_shot_gives_the_same_answers():
+    features, labels = clusters()
+    for shot in (1, 5):
+        episodes = sample_episodes(labels, shot=shot, episodes=20)
+        ours = evaluate(features, labels, "laplacian-shot", episodes=episodes)[0]
+        plain = plain_laplacian_shot(torch.from_numpy(features), episodes)
         assert (plain.numpy() == ours.predictions).mean() > 0.999  # but for rounding
 
 

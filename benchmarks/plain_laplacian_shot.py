@@ -1,0 +1,46 @@
+"""LaplacianShot as one would first write it in torch: one task after the other.
+
+What the library's `laplacian-shot` is compared with: the same equations and options, equal shots.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, normalize, one_hot
+
+from protorect.episodes import Episodes
+
+
+def plain_laplacian_shot(features: Tensor, episodes: Episodes) -> Tensor:
+    """Predicted class positions, (episodes, n_query)."""
+    support, query = torch.from_numpy(episodes.support), torch.from_numpy(episodes.query)
+    pairs = zip(support, query, strict=True)
+    return torch.stack([_predict(features[s], features[q]) for s, q in pairs])
+
+
+def _predict(
+    support: Tensor, query: Tensor, weight: float = 1.0, neighbours: int = 2, rounds: int = 20
+) -> Tensor:
+    support, query = normalize(support, dim=-1), normalize(query, dim=-1)  # (way, shot, dim)
+    query = query + support.mean(dim=(0, 1)) - query.mean(dim=0)
+    prototypes = _rectified(support, query)
+    distances = torch.cdist(query, prototypes) ** 2  # (n_query, way)
+    between = torch.cdist(query, query).fill_diagonal_(torch.inf)
+    graph = torch.zeros_like(between)
+    graph.scatter_(1, between.topk(min(neighbours, len(query) - 1), largest=False).indices, 1.0)
+    shares = torch.softmax(-distances, dim=1)
+    for _ in range(rounds):
+        shares = torch.softmax(-distances + weight * graph @ shares, dim=1)
+    return shares.argmax(dim=1)
+
+
+def _rectified(support: Tensor, query: Tensor) -> Tensor:
+    way, shot, dim = support.shape
+    prototypes = support.mean(dim=1)
+    samples = torch.cat([support.reshape(-1, dim), query])
+    cosines = cosine_similarity(samples[:, None], prototypes[None], dim=2)  # (n, way)
+    labels = torch.arange(way).repeat_interleave(shot)
+    members = one_hot(torch.cat([labels, cosines[way * shot :].argmax(dim=1)]), way)
+    weights = torch.softmax(10 * cosines, dim=1) * members
+    return weights.T @ samples / members.sum(dim=0)[:, None]
