@@ -20,6 +20,7 @@ from protorect.report.plots import (
     accuracy_dots,
     accuracy_limits,
     episode_pictures,
+    value_by_epoch,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -44,6 +45,7 @@ def episode(name="a") -> str:
 PLOTS = {
     "against z": lambda: accuracy_against_z([curve(), curve("5-shot", 85.0)], "Title"),
     "dots": lambda: accuracy_dots([result(), result("bd-c"), result(shot=5), result("bd-c", 5)]),
+    "by epoch": lambda: value_by_epoch([1.5, 0.5, 0.25], "loss", "Title"),
     "episode": episode,
 }
 
@@ -169,6 +171,13 @@ def test_dots_name_every_method_and_shot():
     assert {"cspn", "bd-c", "1-shot", "5-shot"} <= set(texts(PLOTS["dots"]()))
 
 
+def test_epochs_are_whole_numbers_from_one_even_if_there_is_one():
+    assert "1" in texts(value_by_epoch([0.5], "loss"))
+    many = texts(value_by_epoch([1.5, 0.5, 0.25], "loss", "Title"))
+    assert {"1", "2", "3", "epoch", "loss", "Title"} <= set(many)
+    assert not {"0.5", "1.5", "2.5"} & set(many[: many.index("epoch")])
+
+
 def test_an_episode_marks_the_wrong_ones_only():
     assert sorted(texts(episode())) == sorted(
         [
@@ -204,6 +213,7 @@ def test_a_name_is_text_and_never_markup():
     [
         (lambda: accuracy_against_z([]), "no curve"),
         (lambda: accuracy_dots([]), "no result"),
+        (lambda: value_by_epoch([], "loss"), "no epoch"),
         (lambda: accuracy_against_z([ZCurve("a", [0, 1], [50.0], [1.0])]), "'a' needs values"),
         (lambda: accuracy_against_z([ZCurve("a", [], [], [])]), "'a' needs values"),
         (lambda: accuracy_against_z([curve()] * (len(SERIES) + 1)), "up to 4"),

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
     config = read_config(options.config, options.set)
     if options.backbone is not None:
         config = updated(config, {"backbone": options.backbone})
-    with _shown(config.epochs) as (step, epoch):
+    with training_shown(config.epochs) as (step, epoch):
         finished = train(
             options.packed,
             options.out,
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _shown(
+def training_shown(
     epochs: int,
 ) -> Iterator[tuple[Callable[[StepReport], None], Callable[[dict[str, Any]], None]]]:
     """A bar on a terminal for the steps, a line for each epoch."""

@@ -1,6 +1,8 @@
-"""The demonstration: few-shot learning on handwritten digits, and a page that shows it."""
+"""The demonstration: trained on five handwritten digits, tested on the others, shown on a page."""
 
-from protorect.demo.measure import DemoResult, run_demo
+from protorect.demo.learning import Learned, learn
+from protorect.demo.measure import DemoResult, measure
 from protorect.demo.page import demo_page
+from protorect.demo.plan import Plan
 
-__all__ = ["DemoResult", "demo_page", "run_demo"]
+__all__ = ["DemoResult", "Learned", "Plan", "demo_page", "learn", "measure"]

@@ -1,24 +1,20 @@
-"""What the demonstration measures, on scikit-learn's 1797 digits of 8 x 8 grey values.
-
-The digits come with the package; the features are the grey values themselves.
-"""
+"""What the demonstration measures on the novel digits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
 
-from protorect.episodes import Episodes, sample_episodes
+from protorect.demo.learning import SIZE, Learned
+from protorect.demo.plan import QUERY, SHOTS, WAY, Plan
 from protorect.evaluation import Progress, Result, evaluate
 from protorect.functional import Weighting
 from protorect.theory import ClassMoments, accuracy_coefficient, class_moments, expected_accuracy
 
-WAY, QUERY, SHOTS = 5, 15, (1, 5)
 ABLATION = ("cspn", "bd-c", "bd-i", "bd-cspn", "bd-cspn-classes")
 Z = tuple(range(16))
 SHOWN = ("cspn", "bd-cspn")  # the methods whose answers to one episode are drawn
@@ -30,8 +26,8 @@ class ShownEpisode(NamedTuple):
 
     number: int  # from 0
     names: tuple[str, ...]  # (way,), of its classes
-    support: NDArray[np.float64]  # (way, 8, 8)
-    query: NDArray[np.float64]  # (way, queries, 8, 8), of each class
+    support: NDArray[np.uint8]  # (way, size, size)
+    query: NDArray[np.uint8]  # (way, queries, size, size), of each class
     predicted: Mapping[str, NDArray[np.int32]]  # each (way, queries)
 
 
@@ -41,10 +37,11 @@ class DemoResult:
 
     Parameters
     ----------
-    seed
-        Of the episodes.
-    ablation
-        Results of the methods `ABLATION` for each of `SHOTS`.
+    plan, learned
+        What was to be done, and the training.
+    ablation, of_pixels
+        Results of the methods `ABLATION` for each of `SHOTS`, on the features of the trained
+        network and on the pixels of the same pictures.
     curves
         For each reading of the weights and each shot, results of bd-i for each of `Z`.
     moments, eta
@@ -55,8 +52,10 @@ class DemoResult:
         An episode in pictures.
     """
 
-    seed: int
+    plan: Plan
+    learned: Learned
     ablation: list[Result]
+    of_pixels: list[Result]
     curves: Mapping[Weighting, Mapping[int, list[Result]]]
     moments: ClassMoments
     eta: float
@@ -66,38 +65,52 @@ class DemoResult:
     @property
     def episodes(self) -> int:
         """How many episodes were drawn."""
-        return self.ablation[0].episodes
+        return len(self.plan.episodes)
 
     def of(self, method: str, shot: int) -> Result:
-        """The result of one method of the ablation."""
-        return next(r for r in self.ablation if (r.method, r.shot) == (method, shot))
+        """The result of one method of the ablation, on the features of the network."""
+        return _one(self.ablation, method, shot)
+
+    def pixels_of(self, method: str, shot: int) -> Result:
+        """The same on pixels."""
+        return _one(self.of_pixels, method, shot)
 
 
-def run_demo(episodes: int = 600, seed: int = 0, progress: Progress | None = None) -> DemoResult:
-    """Measure the ablation and the accuracy against Z on the same episodes.
+def measure(plan: Plan, learned: Learned, progress: Progress | None = None) -> DemoResult:
+    """Measure the ablation and the accuracy against Z, all on the episodes of the plan.
 
     Parameters
     ----------
-    episodes
-        How many.
-    seed
-        Of the episodes.
+    plan
+        Whose episodes to use.
+    learned
+        By the recipe of the plan.
     progress
         Called with the episodes done and to do.
     """
-    pixels, labels = load_digits(return_X_y=True)
-    drawn = sample_episodes(
-        labels, way=WAY, shot=max(SHOTS), query=QUERY, episodes=episodes, seed=seed
-    )
     curves = {(reading, z): f"bd-i:z={z},weighting={reading}" for reading in READINGS for z in Z}
     methods = [*ABLATION, *curves.values()]
-    results = evaluate(pixels, labels, methods, shot=SHOTS, episodes=drawn, progress=progress)
+    of_pixels, results = (
+        evaluate(
+            features,
+            learned.labels,
+            chosen,
+            shot=SHOTS,
+            episodes=plan.episodes,
+            progress=_half(progress, half),
+        )
+        for half, (features, chosen) in enumerate(
+            [(learned.pixels, ABLATION), (learned.features, methods)]
+        )
+    )
     found = {(result.method, result.shot): result for result in results}
-    moments = class_moments(pixels, labels)
+    moments = class_moments(learned.features, learned.labels)
     eta = accuracy_coefficient(moments, {k: found["cspn", k].accuracy for k in SHOTS})
     return DemoResult(
-        seed=seed,
+        plan=plan,
+        learned=learned,
         ablation=[found[name, shot] for shot in SHOTS for name in ABLATION],
+        of_pixels=of_pixels,
         curves={
             reading: {k: [found[curves[reading, z], k] for z in Z] for k in SHOTS}
             for reading in READINGS
@@ -105,22 +118,31 @@ def run_demo(episodes: int = 600, seed: int = 0, progress: Progress | None = Non
         moments=moments,
         eta=eta,
         expected={k: expected_accuracy(moments, eta, k, Z) for k in SHOTS},
-        shown=_typical(pixels, labels, drawn, [found[name, 1] for name in SHOWN]),
+        shown=_typical(plan, learned, [found[name, 1] for name in SHOWN]),
     )
 
 
-def _typical(
-    pixels: NDArray[np.float64], labels: NDArray[Any], drawn: Episodes, results: Sequence[Result]
-) -> ShownEpisode:
+def _half(progress: Progress | None, half: int) -> Progress | None:
+    """Tell the progress of the first (0) or second (1) of two equal pieces of work."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(half * total + done, 2 * total)
+
+
+def _typical(plan: Plan, learned: Learned, results: Sequence[Result]) -> ShownEpisode:
     """The episode on which the accuracies of the methods are nearest to their means."""
     away = sum(np.square(result.per_episode - result.accuracy) for result in results)
     number = int(np.argmin(away))
-    support = drawn.support[number, :, 0]
-    query = drawn.query[number].reshape(WAY, QUERY)  # queries come class after class
+    support = plan.episodes.support[number, :, 0]
+    query = plan.episodes.query[number].reshape(WAY, QUERY)  # queries come class after class
     return ShownEpisode(
         number=number,
-        names=tuple(str(label) for label in labels[support]),
-        support=pixels[support].reshape(WAY, 8, 8),
-        query=pixels[query].reshape(WAY, QUERY, 8, 8),
+        names=tuple(str(label) for label in learned.labels[support]),
+        support=learned.pictures[support].reshape(WAY, SIZE, SIZE),
+        query=learned.pictures[query].reshape(WAY, QUERY, SIZE, SIZE),
         predicted={r.method: r.predictions[number].reshape(WAY, QUERY) for r in results},
     )
+
+
+def _one(results: Sequence[Result], method: str, shot: int) -> Result:
+    return next(r for r in results if (r.method, r.shot) == (method, shot))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 
 import numpy as np
 
 from protorect import __version__
-from protorect.demo.measure import ABLATION, QUERY, SHOTS, WAY, DemoResult, Z
-from protorect.evaluation import Result
-from protorect.functional import Weighting
+from protorect.demo.learning import SIZE, TURNS
+from protorect.demo.measure import ABLATION, SHOWN, DemoResult
+from protorect.demo.plan import BASE, NOVEL, QUERY, SHOTS, WAY
+from protorect.demo.z_section import z_section
 from protorect.methods import METHODS
 from protorect.report.page import (
     Block,
@@ -24,13 +25,7 @@ from protorect.report.page import (
     render,
     results_block,
 )
-from protorect.report.plots import (
-    ZCurve,
-    accuracy_against_z,
-    accuracy_dots,
-    accuracy_limits,
-    episode_pictures,
-)
+from protorect.report.plots import accuracy_dots, episode_pictures, value_by_epoch
 from protorect.report.tables import accuracy_text, difference_text
 from protorect.stats import Estimate
 
@@ -41,10 +36,6 @@ PARTS = {
     "bd-i": "joining queries alone",
     "bd-cspn": "the two together",
 }
-READING_NAMES: Mapping[Weighting, str] = {
-    "samples": "weights as printed in eq. (6)",
-    "classes": "weights from a softmax over the classes",
-}
 
 
 def demo_page(result: DemoResult) -> str:
@@ -54,22 +45,74 @@ def demo_page(result: DemoResult) -> str:
             title="Few-shot learning on handwritten digits",
             lead=_lead(result),
             sections=[
+                _training_section(result),
                 _task_section(result),
                 _ablation_section(result),
-                _z_section(result),
+                _pixels_section(result),
+                z_section(result),
                 Section("How this page was made", [Terms(_details(result))]),
             ],
         )
     )
 
 
+def pixels_grid(result: DemoResult) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: a row a method, for each shot the accuracy on pixels and what is gained."""
+    header, rows = ["method"], [[name] for name in ABLATION]
+    for shot in SHOTS:
+        header += [f"{shot}-shot", "network more"]
+        for row in rows:
+            network, pixels = result.of(row[0], shot), result.pixels_of(row[0], shot)
+            row += [accuracy_text(pixels), difference_text(network.minus(pixels))]
+    return header, rows
+
+
 def _lead(result: DemoResult) -> str:
     plain, rectified = result.of("cspn", 1), result.of("bd-cspn", 1)
+    pixels = result.pixels_of("cspn", 1)
     return (
-        f"Shown one labelled example of each of {WAY} digits, nearest prototypes sort "
+        f"A small network was trained on the digits {span(BASE)}. Shown one labelled example of "
+        f"each of the digits {span(NOVEL)}, which it was not trained on, nearest prototypes sort "
         f"{accuracy_text(plain)} % of {WAY * QUERY} other pictures right, rectified prototypes "
         f"(BD-CSPN) {accuracy_text(rectified)} %. On the same {result.episodes} tasks, "
-        f"rectification {effect_text(rectified.minus(plain))}."
+        f"rectification {effect_text(rectified.minus(plain))}. With pixels in place of the network "
+        f"it is {accuracy_text(pixels)} % for nearest prototypes: against that, the network "
+        f"{effect_text(plain.minus(pixels))}."
+    )
+
+
+def _training_section(result: DemoResult) -> Section:
+    learned, recipe = result.learned, result.plan.recipe
+    last = learned.epochs[-1]
+    return Section(
+        "What was trained",
+        [
+            f"The pictures are scanned digits of 8 × 8 grey values, enlarged to {SIZE} × {SIZE}. "
+            f"The network {recipe.backbone} learned to tell the base classes apart with a "
+            f"cosine classifier, eq. (1) and (2): the digits {span(BASE)} in {TURNS} quarter "
+            f"turns, each turn a class of its own, {learned.base_classes} classes with "
+            f"{learned.base_pictures} pictures. The digits {span(NOVEL)} are the novel classes. "
+            "They had no part in the training, and the network is that of its last epoch.",
+            Figures(
+                [
+                    Figure(
+                        value_by_epoch([epoch.loss for epoch in learned.epochs], "loss"),
+                        alt=f"Loss by epoch, from {learned.epochs[0].loss:.3f} to {last.loss:.3f}.",
+                        caption="Loss on the base classes, mean of an epoch. "
+                        f"In the last: {last.loss:.3f}.",
+                    ),
+                    Figure(
+                        value_by_epoch(
+                            [epoch.accuracy for epoch in learned.epochs], "accuracy in %"
+                        ),
+                        alt=f"Accuracy by epoch, from {learned.epochs[0].accuracy:.1f} % to "
+                        f"{last.accuracy:.1f} %.",
+                        caption=f"Accuracy among the {learned.base_classes} base classes while "
+                        f"training. In the last epoch: {last.accuracy:.1f} %.",
+                    ),
+                ]
+            ),
+        ],
     )
 
 
@@ -102,9 +145,9 @@ def _task_section(result: DemoResult) -> Section:
         "What a few-shot task is",
         [
             f"A task, or episode, has {WAY} classes. Of each, one labelled picture is given: the "
-            f"support. The {WAY * QUERY} other pictures, {QUERY} a class, are the queries, to be "
-            "labelled all together. The pictures are scanned digits of 8 × 8 grey values, and "
-            "these 64 numbers are the features: no network was trained.",
+            f"support. {WAY * QUERY} other pictures, {QUERY} a class, are the queries, to be "
+            f"labelled all together by the network's features. There are {len(NOVEL)} novel "
+            "digits, so every episode here has all of them, in other pictures.",
             "Below is one such episode, a row a class: "
             f"number {shown.number + 1} of {result.episodes}, the one on which both methods come "
             f"nearest to their average. Of the {QUERY} queries of a class the first "
@@ -144,95 +187,43 @@ def _ablation_section(result: DemoResult) -> Section:
     return Section("What each correction brings", blocks)
 
 
-def _z_section(result: DemoResult) -> Section:
-    curves = {
-        reading: [
-            ZCurve.of(f"{shot}-shot", Z, by_shot[shot], result.expected[shot]) for shot in SHOTS
-        ]
-        for reading, by_shot in result.curves.items()
-    }
-    limits = accuracy_limits([curve for both in curves.values() for curve in both])
-    figures = [
-        Figure(
-            accuracy_against_z(both, READING_NAMES[reading].capitalize(), limits),
-            alt=f"Accuracy of bd-i against Z, {READING_NAMES[reading]}. "
-            + " ".join(_course(shot, result.curves[reading][shot]) for shot in SHOTS),
-            caption=f"`bd-i`, {READING_NAMES[reading]}. Solid: measured, with 95 % intervals; "
-            "dashed: eq. (25).",
-        )
-        for reading, both in curves.items()
+def _pixels_section(result: DemoResult) -> Section:
+    blocks: list[Block] = [
+        f"The same pictures of the digits {span(NOVEL)}, in the same episodes, can be compared "
+        f"without a network, by their {SIZE} × {SIZE} pixels. What the network knows, it learned "
+        f"from other digits, and {result.learned.base_classes} classes are few to learn from: "
+        "Omniglot has 4112 to train on. Pixels, for their part, have it easy here: every digit "
+        "fills its picture.",
+        Table(
+            "Accuracy in % on pixels, and what the network of the table above has more (paired), "
+            "with 95 % intervals.",
+            *pixels_grid(result),
+        ),
     ]
-    return Section(
-        "How many queries may join a prototype",
-        [
-            "`bd-i` lets up to Z of the queries labelled as a class join its prototype; Z = 0 is "
-            "`cspn`. The queries are not shifted here.",
-            Figures(figures),
-            _best_z_table(result),
-            *_theory_text(result),
-        ],
-    )
-
-
-def _best_z_table(result: DemoResult) -> Table:
-    rows = []
-    for reading, by_shot in result.curves.items():
-        for shot, results in by_shot.items():
-            best = _best(results)
-            gains = [one.minus(results[0]) for one in results]
-            worse = [str(z) for z, gain in zip(Z, gains, strict=True) if gain.mean + gain.ci95 < 0]
-            rows.append(
-                [
-                    f"{shot}-shot, `{reading}`",
-                    str(Z[best]),
-                    accuracy_text(results[best]),
-                    difference_text(gains[best]),
-                    ", ".join(worse) or "none",
-                ]
-            )
-    return Table(
-        "The Z that came out best, picked after the fact, and those worse than Z = 0 (the 95 % "
-        "interval of the paired difference lies below zero). Weights: `samples` as printed, "
-        "`classes` from a softmax over the classes.",
-        ["shot, weights", "best Z", "accuracy", "minus Z = 0", "worse than Z = 0"],
-        rows,
-    )
-
-
-def _theory_text(result: DemoResult) -> list[str]:
-    default = Z.index(METHODS["bd-i"].options.z)
-    heights, rises = [], []
     for shot in SHOTS:
-        measured, expected = result.curves["samples"][shot], result.expected[shot]
-        off = expected[0] - measured[0].accuracy
-        side = "above" if off > 0 else "below"
-        heights.append(f"{abs(off):.2f} points {side} the measured {shot}-shot accuracy")
-        rise, found = expected[default] - expected[0], measured[default].minus(measured[0])
-        rises.append(
-            f"{rise:+.2f} points at {shot}-shot (measured, `samples`: {difference_text(found)})"
-        )
-    return [
-        "The dashed lines are eq. (25) of the paper, η α / √(λ / (K + Z) + α) for K shots. "
-        f"λ = {result.moments.variance:.3f} and α = {result.moments.expectation:.3f} come from the "
-        f"features; one η = {result.eta:.1f} is fitted to both accuracies of `cspn`. At Z = 0 that "
-        f"is {' and '.join(heights)}. From Z = 0 to Z = {Z[default]} the equation expects "
-        f"{' and '.join(rises)}.",
-        "The equation takes the queries that join for a fair draw of the right class, so it can "
-        "only rise with Z. In truth they are those nearest to the prototype, and they may be of "
-        "another class.",
-    ]
+        gains = {name: result.of(name, shot).minus(result.pixels_of(name, shot)) for name in SHOWN}
+        effects = [f"with `{name}` {effect_text(gain)}" for name, gain in gains.items()]
+        blocks.append(f"{shot}-shot, against pixels, the network {' and '.join(effects)}.")
+    return Section("What training on other digits brings", blocks)
 
 
 def _details(result: DemoResult) -> dict[str, str]:
     """What is needed to get the same page again."""
-    packages = ("numpy", "torch", "scikit-learn", "matplotlib")
+    plan, recipe = result.plan, result.plan.recipe
+    packages = ("numpy", "torch", "scikit-learn", "matplotlib", "pillow")
+    rates = ", ".join(f"{rate:g} at epoch {epoch:g}" for epoch, rate in recipe.rates)
     return {
-        "command": f"protorect demo --episodes {result.episodes} --seed {result.seed}",
+        "command": f"protorect demo --episodes {result.episodes} --epochs {recipe.epochs} "
+        f"--seed {plan.seed}",
         "data": "scikit-learn's handwritten digits (load_digits), 1797 pictures of 10 classes",
-        "features": "64 grey values of a picture, brought to length one",
+        "training": f"{recipe.backbone}, {recipe.steps_per_epoch} batches of {recipe.batch_size} "
+        "pictures an epoch, random crops",
+        "epochs": f"{recipe.epochs}; learning rate {rates}, linear between",
+        "features": f"{result.learned.features.shape[1]} values of a picture by the network, or "
+        f"its {SIZE * SIZE} pixels, brought to length one",
         "episodes": f"{result.episodes}, {WAY}-way, {' and '.join(map(str, SHOTS))} shots, "
         f"{QUERY} queries a class, the same for every method",
-        "seed": str(result.seed),
+        "seed": f"{plan.seed}, of weights, order, crops and episodes",
         "options": f"Z = {METHODS['bd-cspn'].options.z} where not said otherwise, "
         f"ε = {METHODS['bd-cspn'].options.epsilon:g}",
         "intervals": "95 %, normal, from the deviation over the episodes",
@@ -246,6 +237,11 @@ def _details(result: DemoResult) -> dict[str, str]:
     }
 
 
+def span(digits: Sequence[int]) -> str:
+    """As in "0 to 4"."""
+    return f"{digits[0]} to {digits[-1]}"
+
+
 def effect_text(difference: Estimate) -> str:
     """What a paired difference shows: a gain or a loss only if its interval excludes zero."""
     size = difference_text(Estimate(abs(difference.mean), difference.ci95)).lstrip("+")
@@ -254,13 +250,3 @@ def effect_text(difference: Estimate) -> str:
     if difference.mean + difference.ci95 < 0:
         return f"loses {size} points"
     return f"shows no clear difference ({difference_text(difference)} points)"
-
-
-def _course(shot: int, results: Sequence[Result]) -> str:
-    best = _best(results)
-    start, top, end = (f"{results[i].accuracy:.1f} % for Z = {Z[i]}" for i in (0, best, -1))
-    return f"{shot}-shot: {start}, at most {top}, {end}."
-
-
-def _best(results: Sequence[Result]) -> int:
-    return int(np.argmax([result.accuracy for result in results]))

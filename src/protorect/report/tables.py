@@ -36,7 +36,13 @@ def results_grid(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]
 
 def results_table(results: Sequence[Result], title: str | None = None) -> Table:
     """`results_grid` for the terminal."""
-    header, rows = results_grid(results)
+    return terminal_table(*results_grid(results), title)
+
+
+def terminal_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None
+) -> Table:
+    """A table for the terminal; the first cell of a row names it, the others are numbers."""
     table = Table(title=title, title_justify="left")
     table.add_column(header[0], overflow="fold")
     for name in header[1:]:
