@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import LARGEST_FACTOR, Features, membership
+from protorect.functional import Features, membership
 from protorect.options import check_number
 from protorect.unitrows import UnitRows
 
@@ -34,7 +34,7 @@ class MatchingOptions:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("scale", self.scale, 0, LARGEST_FACTOR)
+        check_number("scale", self.scale)
 
 
 def matching(

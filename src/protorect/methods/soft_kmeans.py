@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import LARGEST_FACTOR, Features, basic_prototypes, membership
+from protorect.functional import Features, basic_prototypes, membership
 from protorect.methods.nearness import nearness
 from protorect.options import check_flag, check_number, check_whole
 from protorect.unitrows import UnitRows
@@ -44,7 +44,7 @@ class SoftKMeansOptions:
     def __post_init__(self) -> None:
         check_whole("rounds", self.rounds, 0)
         check_flag("normalise", self.normalise)
-        check_number("scale", self.scale, 0, LARGEST_FACTOR)
+        check_number("scale", self.scale)
 
 
 def soft_kmeans(

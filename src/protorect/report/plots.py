@@ -143,15 +143,15 @@ def value_by_epoch(values: Sequence[float], name: str, title: str = "") -> str:
     """A value that training gave after each epoch, from the first on, as a line from zero."""
     if not values:
         raise DataError("no epoch given to draw.")
-    with _drawing(5.6, 2.6) as (figure, axes):
-        colour, marker = SERIES[0]
+    with drawing(5.6, 2.6) as (figure, axes):
+        ((colour, marker),) = series(1)
         axes.plot(range(1, len(values) + 1), values, color=colour, marker=marker)
         axes.set(xlabel="epoch", ylabel=name)
         axes.set_xlim(0.5, len(values) + 0.5)
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.set_title(title, fontweight="bold")
-        return _svg(figure)
+        return svg_text(figure)
 
 
 def episode_pictures(
