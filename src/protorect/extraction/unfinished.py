@@ -34,6 +34,7 @@ from protorect.extraction.lock import locked
 from protorect.feature_store import FEATURES, MANIFEST, FeatureStore, write_labels, write_manifest
 
 _LOCK, _PICTURES, _STORE, _BLOCKS = "lock", "pictures", "store", "blocks.npy"
+_FEATURE, _CHECKSUM = "<f4", "<u8"  # as numpy writes them in headers
 _FINISHED = 1 << 32  # above any checksum; a block that was never written has 0
 
 
@@ -93,14 +94,15 @@ class Unfinished:
             check_made_by(self.folder, FeatureStore.open(self._store).made_by, made_by)
         else:
             self._make_store(pictures, dim, made_by)
-        count = -(-len(pictures.labels) // block)
-        checksums = _row_file(self.folder / _BLOCKS, count)
-        if checksums is None:
-            checksums = create_rows(self.folder / _BLOCKS, count, (), "<u8")
-        features = _row_file(self._store / FEATURES, len(pictures.labels))
+        n = len(pictures.labels)
+        count = -(-n // block)
+        features = _row_file(self._store / FEATURES, (n, dim), _FEATURE)
         if features is None:
             raise DataError(f"{self.folder} is damaged. Remove it and extract again.")
-        return Blocks(features, checksums, len(pictures.labels), block)
+        checksums = _row_file(self.folder / _BLOCKS, (count,), _CHECKSUM)
+        if checksums is None:  # of blocks of another size, too
+            checksums = create_rows(self.folder / _BLOCKS, count, (), _CHECKSUM)
+        return Blocks(features, checksums, n, block)
 
     def finish(self) -> None:
         """Let the features appear at `out`, all at once."""
@@ -134,7 +136,7 @@ class Unfinished:
         self._store.mkdir()
         (self.folder / _BLOCKS).unlink(missing_ok=True)
         shape = (len(pictures.labels), dim)
-        create_rows(self._store / FEATURES, shape[0], (dim,), "<f4")
+        create_rows(self._store / FEATURES, shape[0], (dim,), _FEATURE)
         write_labels(self._store, pictures.labels, pictures.class_names)
         write_manifest(self._store, shape, "float32", made_by)
 
@@ -166,15 +168,15 @@ def _check_ours(folder: Path) -> None:
             )
 
 
-def _row_file(path: Path, rows: int) -> RowFile | None:
-    """A file of so many rows to write to; None if it is not there, or not of so many."""
+def _row_file(path: Path, shape: tuple[int, ...], dtype: str) -> RowFile | None:
+    """A file to write rows to; None if it is not there, or not as it should be."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    if not isinstance(array, np.memmap) or len(array) != rows:
+    if not isinstance(array, np.memmap) or array.shape != shape or array.dtype != dtype:
         return None
-    return RowFile(str(path), array.offset, array.shape[1:], array.dtype.str)
+    return RowFile(str(path), array.offset, shape[1:], dtype)
 
 
 def _write(rows: RowFile, row: int, values: NDArray[Any]) -> None:
