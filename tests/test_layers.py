@@ -8,6 +8,7 @@ import protorect
 
 SOURCE = Path(protorect.__file__).parent
 LAYERS = [
+    {"__main__"},
     {"cli"},
     {"demo", "paper"},
     {"report"},

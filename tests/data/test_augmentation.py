@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from protorect.data.augmentation import Augmentation
+from protorect.data.augmentation import Augmentation, Batch
 
 
 def drawn(seed=0):
@@ -75,3 +75,11 @@ def test_saturation_leaves_grey_pictures_grey():
     grey = pictures(channels=1).expand(-1, 3, -1, -1)
     coloured = Augmentation(colour=0.5)(grey, drawn())
     torch.testing.assert_close(coloured[:, 0], coloured[:, 1])
+
+
+def test_the_parts_of_a_batch_fare_as_the_whole():
+    images = torch.rand(7, 3, 12, 12, generator=drawn())
+    augment = Augmentation(2, True, 0.6, 0.3)
+    whole = augment(images, drawn())
+    parts = [augment(images[part], drawn(), Batch(7, part)) for part in (slice(0, 3), slice(3, 7))]
+    torch.testing.assert_close(torch.cat(parts), whole)

@@ -15,6 +15,7 @@ from protorect import DataError
 from protorect.checkpoint import load_tensors, save_tensors
 from protorect.data.prepare import prepare
 from protorect.training import TrainingConfig, train
+from protorect.training.batches import batch_rows
 from protorect.training.config import updated
 from protorect.training.run import Run
 
@@ -213,9 +214,7 @@ def test_a_loss_that_runs_away_is_told(packed, tmp_path):
 
 
 def test_every_picture_is_seen_once_an_epoch():
-    from protorect.training.loop import _batches
-
-    rows = list(_batches(100, 3, QUICK, epoch=0))
+    rows = list(batch_rows(100, QUICK, epoch=0))
     assert sorted(np.concatenate(rows)) == list(range(100))
-    other = list(_batches(100, 3, QUICK, epoch=1))
+    other = list(batch_rows(100, QUICK, epoch=1))
     assert not np.array_equal(rows[0], other[0])

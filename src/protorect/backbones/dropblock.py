@@ -40,20 +40,24 @@ class DropBlock(nn.Module):
         if not self.training:
             return maps
         self.batches += 1
-        kept = self._kept(maps)
+        return maps * self.factors(maps.shape, maps.device).to(maps.dtype)
+
+    def factors(self, shape: torch.Size, device: torch.device) -> Tensor:
+        """What maps (n, width, side, side) of a batch are multiplied with, in float32."""
+        kept = self._kept(shape, device)
         # Over the whole batch, so the expected size of a feature is that of evaluation.
         rescale = kept.numel() / kept.sum().clamp(min=1)
-        return maps * (kept * rescale).to(maps.dtype)
+        return kept * rescale
 
-    def _kept(self, maps: Tensor) -> Tensor:
-        """Which positions stay, 0 or 1 in float32, the shape of `maps`."""
-        side = maps.shape[-1]
+    def _kept(self, shape: torch.Size, device: torch.device) -> Tensor:
+        """Which positions stay, 0 or 1 in float32."""
+        side = shape[-1]
         block = min(self.block, side)
         corners = side - block + 1  # where a square may begin, along one side
         dropped_share = self.rate * (self.batches / WARM_UP).clamp(max=1)
         # gamma: the chance of a square at a corner that gives the share, overlaps neglected.
         gamma = dropped_share / block**2 * side**2 / corners**2
-        shape = (*maps.shape[:-2], corners, corners)
-        seeds = (torch.rand(shape, device=maps.device) < gamma).float()
+        drawn = torch.rand((*shape[:-2], corners, corners), device=device)
+        seeds = (drawn < gamma).float()
         # A position is dropped if any square that covers it was drawn.
         return 1 - F.max_pool2d(F.pad(seeds, [block - 1] * 4), kernel_size=block, stride=1)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from protorect.training.loop import StepReport
+
+    Step = Callable[[StepReport], None]
+    Epoch = Callable[[dict[str, Any]], None]
 
 DESCRIPTION = """\
 Train a backbone with a cosine classifier on the base classes, as the paper does.
@@ -18,6 +21,10 @@ Train a backbone with a cosine classifier on the base classes, as the paper does
 PACKED is what `protorect prepare` made. Settings come from the defaults (the paper's recipe), a
 TOML file and --set, the later ones winning. A run that was interrupted, however, goes on with
 --resume and reaches the same weights.
+
+Several processes or machines share every batch when torchrun starts them, on CUDA one device each:
+  torchrun --nproc-per-node 2 -m protorect train PACKED --out RUN --device cuda
+All must see PACKED and RUN. The weights are those of one process, but for the rounding.
 """
 
 
@@ -44,27 +51,30 @@ def run(options: argparse.Namespace) -> None:
     """Train, and print how each epoch went."""
     from protorect.training import read_config, train
     from protorect.training.config import updated
+    from protorect.training.distributed import joined
 
-    config = read_config(options.config, options.set)
-    if options.backbone is not None:
-        config = updated(config, {"backbone": options.backbone})
-    with training_shown(config.epochs) as (step, epoch):
-        finished = train(
-            options.packed,
-            options.out,
-            config,
-            resume=options.resume,
-            device=options.device,
-            report=step,
-            epoch_report=epoch,
-        )
-    print(finished.best)
+    with joined(options.device) as (processes, device):
+        config = read_config(options.config, options.set)
+        if options.backbone is not None:
+            config = updated(config, {"backbone": options.backbone})
+        shown = training_shown(config.epochs) if processes.first else nullcontext((None, None))
+        with shown as (step, epoch):
+            finished = train(
+                options.packed,
+                options.out,
+                config,
+                resume=options.resume,
+                device=device,
+                processes=processes,
+                report=step,
+                epoch_report=epoch,
+            )
+        if processes.first:
+            print(finished.best)
 
 
 @contextmanager
-def training_shown(
-    epochs: int,
-) -> Iterator[tuple[Callable[[StepReport], None], Callable[[dict[str, Any]], None]]]:
+def training_shown(epochs: int) -> Iterator[tuple[Step, Epoch]]:
     """A bar on a terminal for the steps, a line for each epoch."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

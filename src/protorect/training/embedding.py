@@ -58,7 +58,7 @@ def embed(
     for start in range(0, len(images), size):
         batch = torch.from_numpy(np.array(images[start : start + size])).to(device)
         batch = 255 - batch if preprocessing.inverted else batch
-        batch = _fitted(batch.permute(0, 3, 1, 2).float().div_(255), backbone)
+        batch = _fitted(in_unit_range(batch), backbone)
         batch = preprocessing(batch).contiguous(memory_format=torch.channels_last)
         with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):
             found = backbone(batch).float().cpu().numpy()
@@ -73,6 +73,11 @@ def embed(
 def batch_size(backbone: Backbone) -> int:
     """How many pictures the network looks at together: few where they are large."""
     return max(1, min(_MOST_AT_ONCE, _PIXELS_AT_ONCE // backbone.size**2))
+
+
+def in_unit_range(pixels: Tensor) -> Tensor:
+    """Bytes (n, height, width, channels) as numbers in 0 .. 1, (n, channels, height, width)."""
+    return pixels.permute(0, 3, 1, 2).to(torch.get_default_dtype()).div_(255)
 
 
 def _fitted(images: Tensor, backbone: Backbone) -> Tensor:

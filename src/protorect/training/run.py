@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
-from protorect.checkpoint import load_tensors, save_tensors
+from protorect.checkpoint import check_fits, load_tensors, save_tensors
 from protorect.errors import DataError
 from protorect.files import write_text
 from protorect.training.config import TrainingConfig
@@ -85,14 +87,30 @@ class Run:
         """Replace the log."""
         write_text(self.log, "".join(json.dumps(epoch) + "\n" for epoch in epochs))
 
-    def save_last(self, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
-        """Write the checkpoint."""
-        save_tensors(self.last, tensors, {"kind": CHECKPOINT, **config})
-
-    def load_last(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Read the checkpoint."""
-        return load_tensors(self.last, CHECKPOINT)
-
-    def save_best(self, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
+    def save_best(self, tensors: dict[str, Tensor], card: dict[str, Any]) -> None:
         """Write the weights for use."""
-        save_tensors(self.best, tensors, {"kind": WEIGHTS, **config})
+        save_tensors(self.best, tensors, {"kind": WEIGHTS, **card})
+
+    def save_last(self, model: nn.Module, optimizer: Optimizer, epoch: int, best: float) -> None:
+        """Write weights and momenta by the name of the parameter, after so many epochs."""
+        weights = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+        momenta = {
+            f"momentum.{name}": optimizer.state[parameter]["momentum_buffer"]
+            for name, parameter in model.named_parameters()
+            if optimizer.state[parameter].get("momentum_buffer") is not None
+        }
+        card = {"kind": CHECKPOINT, "epoch": epoch, "best": best}
+        save_tensors(self.last, weights | momenta, card)
+
+    def restore_last(self, model: nn.Module, optimizer: Optimizer) -> tuple[int, float]:
+        """Bring back weights and momenta; the number of finished epochs and the best accuracy."""
+        tensors, card = load_tensors(self.last, CHECKPOINT)
+        prefix = "model."
+        weights = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+        check_fits(weights, model.state_dict(), f"{self.last} does not fit this run")
+        model.load_state_dict(weights)
+        for name, parameter in model.named_parameters():
+            if f"momentum.{name}" in tensors:
+                momentum = torch.empty_like(parameter).copy_(tensors[f"momentum.{name}"])
+                optimizer.state[parameter]["momentum_buffer"] = momentum
+        return int(card["epoch"]), float(card["best"])

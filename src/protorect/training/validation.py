@@ -1,0 +1,61 @@
+"""Few-shot accuracy on the validation classes, by which the best epoch is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from protorect.backbones import Backbone
+from protorect.data.packed import PackedDataset, PackedSplit
+from protorect.episodes import Episodes, sample_episodes
+from protorect.evaluation import evaluate
+from protorect.training.config import TrainingConfig
+from protorect.training.embedding import Preprocessing, embed
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Pictures of the validation classes and episodes of them, the same after every epoch."""
+
+    pictures: PackedSplit
+    episodes: Episodes
+
+    @classmethod
+    def of(cls, data: PackedDataset, config: TrainingConfig) -> Validation | None:
+        """5-way 5-shot episodes; smaller ones where there are not enough classes or pictures.
+
+        None where there is nothing to tell classes apart by.
+        """
+        if "val" not in data.splits:
+            return None
+        pictures = data.split("val")
+        _, sizes = np.unique(pictures.labels, return_counts=True)
+        way, smallest = min(5, len(sizes)), int(sizes.min())
+        if way < 2 or smallest < 2:
+            return None
+        shot = min(5, smallest - 1)
+        episodes = sample_episodes(
+            pictures.labels,
+            way=way,
+            shot=shot,
+            query=min(15, smallest - shot),
+            episodes=config.validation_episodes,
+            seed=config.seed,
+        )
+        return cls(pictures, episodes)
+
+    def accuracy(
+        self,
+        backbone: Backbone,
+        preprocessing: Preprocessing,
+        *,
+        half: bool,
+        device: str | torch.device,
+    ) -> dict[str, float]:
+        """The entries of the log: accuracy in percent and its 95 % interval."""
+        images, labels = self.pictures.images, self.pictures.labels
+        features = embed(backbone, images, preprocessing, half=half, device=device)
+        result = evaluate(features, labels, "cspn", episodes=self.episodes)[0]
+        return {"validation": result.accuracy, "validation_ci95": result.ci95}
