@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from protorect.training import TrainingConfig
     from protorect.training.loop import StepReport
 
     Step = Callable[[StepReport], None]
@@ -43,6 +44,7 @@ def add_to(verbs: Any) -> None:
     add("--config", type=Path, metavar="F.toml", help="settings")
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; repeat")
     add("--resume", action="store_true", help="go on with the run in RUN")
+    add("--tensorboard", action="store_true", help="also write event files, into RUN/tensorboard")
     add("--device", default="cpu", help="where to compute, as torch names it (cpu)")
     parser.set_defaults(run=run)
 
@@ -57,8 +59,8 @@ def run(options: argparse.Namespace) -> None:
         config = read_config(options.config, options.set)
         if options.backbone is not None:
             config = updated(config, {"backbone": options.backbone})
-        shown = training_shown(config.epochs) if processes.first else nullcontext((None, None))
-        with shown as (step, epoch):
+        told = _told(config, options) if processes.first else nullcontext((None, None))
+        with told as (step, epoch):
             finished = train(
                 options.packed,
                 options.out,
@@ -71,6 +73,27 @@ def run(options: argparse.Namespace) -> None:
             )
         if processes.first:
             print(finished.best)
+
+
+@contextmanager
+def _told(config: TrainingConfig, options: argparse.Namespace) -> Iterator[tuple[Step, Epoch]]:
+    """What is called after a step and after an epoch: the screen, and TensorBoard if asked for."""
+    if not options.tensorboard:
+        with training_shown(config.epochs) as shown:
+            yield shown
+        return
+    from protorect.training.tensorboard import event_files
+
+    with (
+        event_files(options.out / "tensorboard", config) as record,
+        training_shown(config.epochs) as (step, show),
+    ):
+
+        def epoch(line: dict[str, Any]) -> None:
+            show(line)
+            record(line)
+
+        yield step, epoch
 
 
 @contextmanager

@@ -1,0 +1,53 @@
+"""How a run goes, as event files for TensorBoard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from protorect.errors import MissingExtraError
+from protorect.training.config import TrainingConfig
+
+
+@contextmanager
+def event_files(
+    folder: Path, config: TrainingConfig
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Give a function to be called with each epoch's line of the log.
+
+    Nothing is written before the first line. An epoch that is written again after an interruption
+    takes the place of what was written for it and later ones.
+    """
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtraError(
+            "--tensorboard needs a package more: pip install 'protorect[tensorboard]'"
+        ) from error
+    writer: Any = None
+
+    def write(line: Mapping[str, Any]) -> None:
+        nonlocal writer
+        values, epoch = dict(line), line["epoch"]
+        if writer is None:
+            writer = SummaryWriter(str(folder), purge_step=epoch)
+            writer.add_text("configuration", _as_markdown(asdict(config)))
+        del values["epoch"]
+        for name, value in values.items():
+            writer.add_scalar(name, value, epoch)
+        writer.flush()
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _as_markdown(values: Mapping[str, Any]) -> str:
+    rows = [f"| {name} | {json.dumps(value)} |" for name, value in values.items()]
+    return "\n".join(["| setting | value |", "|---|---|", *rows])
