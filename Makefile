@@ -33,7 +33,7 @@ format: $(READY)  ## Format and fix what can be fixed
 	$(BIN)/ruff format .
 
 bench: $(READY)  ## Measure speed and memory; writes results/ and docs/performance.md
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(SECTIONS)
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,39 +1,55 @@
-"""`python -m benchmarks`: measure, print, keep the figures and write docs/performance.md."""
+"""`python -m benchmarks [SECTION ...]`: measure, keep the figures and write docs/performance.md.
+
+Without a section, all are measured; the figures of those that are not measured stay as they are.
+Worker processes import this file anew, so it imports nothing heavy.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 from pathlib import Path
+from typing import Any
 
-import torch
-
-from benchmarks.cases import CASES, measure_case, measure_pile
-from benchmarks.page import performance_page
-from protorect.files import write_text
-from protorect.memory import keep_freed_memory
+from benchmarks.sections import SECTIONS, section
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "results" / "performance.json"
+PAGE = ROOT / "docs" / "performance.md"
 
 
 def main() -> None:
-    """Measure everything; the page is made from the figures that were kept."""
+    """Measure, and make the page from the figures that were kept."""
+    from benchmarks.page import performance_page
+    from protorect.files import write_text
+    from protorect.memory import keep_freed_memory
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    wanted = parser.parse_args().sections or list(SECTIONS)
+    for name in wanted:
+        if name not in SECTIONS:
+            parser.error(f"there is no section {name}; there are {', '.join(SECTIONS)}")
     keep_freed_memory()
-    figures = {
-        "machine": {"threads": torch.get_num_threads(), "torch": torch.__version__},
-        "system": {"python": platform.python_version(), "processor": platform.machine()},
-        "episodes": [],
+    figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    for name in wanted:
+        print(f"measuring {name} ...", flush=True)
+        figures[name] = {"machine": _machine(), "figures": section(name).measure()}
+        write_text(FIGURES, json.dumps(figures, indent=2) + "\n")
+    write_text(PAGE, performance_page(figures))
+    print(PAGE.read_text(encoding="utf-8"))
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    return {
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "processor": platform.machine(),
     }
-    for case in CASES:
-        print(f"measuring {case.name} ...", flush=True)
-        figures["episodes"].append(measure_case(case))
-    print("measuring one pile of a million ...", flush=True)
-    figures["pile"] = measure_pile()
-    write_text(FIGURES, json.dumps(figures, indent=2) + "\n")
-    page = performance_page(figures)
-    write_text(ROOT / "docs" / "performance.md", page)
-    print(page)
 
 
 if __name__ == "__main__":

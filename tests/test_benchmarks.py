@@ -1,14 +1,18 @@
 """The benchmark compares like with like, and its page says what was measured."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import torch
-from benchmarks.cases import CASES, operations_of_an_episode
-from benchmarks.machine import Machine
+from benchmarks.episodes import CASES, operations_of_an_episode
+from benchmarks.machine import Machine, compare, extra_bytes_of_all
 from benchmarks.page import performance_page
 from benchmarks.plain import plain_bd_cspn
 from benchmarks.plain_laplacian_shot import plain_laplacian_shot
+from benchmarks.sections import SECTIONS, section
 
 from conftest import clusters
 from protorect import evaluate, sample_episodes
@@ -44,6 +48,26 @@ def test_bytes_and_operations_by_hand():
     case = CASES[0]
     assert case.bytes_gathered == 10_000 * 80 * 640 * 4
     assert operations_of_an_episode(5, 75, 640) == 2 * 75 * 640 * 17
+
+
+def test_rates_are_compared_round_by_round():
+    ours, bare = iter([0, 1, 8, 6]), iter([0, 2, 10, 12])
+    found = compare(lambda: next(ours), lambda: next(bare), 3)
+    assert found == {"ours": 6, "bare": 10, "fraction": 0.5}
+
+
+def test_the_memory_of_children_counts():
+    child = [sys.executable, "-c", "import time; x = b'x' * 200_000_000; time.sleep(0.5)"]
+    needed = extra_bytes_of_all(lambda: subprocess.run(child, check=True))
+    assert 200e6 <= needed < 300e6
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_small_version_of_every_section_runs(name):
+    figures = json.loads(json.dumps(section(name).measure(small=True)))
+    text = section(name).text(figures)
+    assert text.endswith("\n")
+    assert "{" not in text
 
 
 def test_the_page_is_made_from_the_figures():

@@ -1,0 +1,122 @@
+"""ConvNet-64 on a fixed batch already in memory, and pictures on disk to set beside it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from protorect.backbones import Backbone, CosineClassifier, build
+from protorect.data.packed import FORMAT, MANIFEST, VERSION, PackedDataset
+from protorect.training.embedding import laid_out
+
+CLASSES = 64
+
+
+@dataclass(frozen=True)
+class NetworkCase:
+    """Pictures of one shape in batches.
+
+    Parameters
+    ----------
+    size, channels
+        Of a picture.
+    batch
+        Pictures in a step.
+    crop_padding, flip
+        Augmentation.
+    steps
+        In a round.
+    """
+
+    size: int
+    channels: int
+    batch: int
+    crop_padding: int
+    flip: bool
+    steps: int
+
+    def batch_in_memory(self) -> torch.Tensor:
+        """(batch, channels, size, size), laid out as the network likes it."""
+        images = torch.randn(self.batch, self.channels, self.size, self.size)
+        return images.contiguous(memory_format=torch.channels_last)
+
+    def backbone(self) -> Backbone:
+        """ConvNet-64 with its first weights."""
+        torch.manual_seed(0)
+        backbone = build("conv64", channels=self.channels, size=self.size)
+        laid_out(backbone, "cpu", torch.channels_last)
+        return backbone
+
+    def packed(self, folder: Path) -> PackedDataset:
+        """As many pictures as a round takes, in the format of `protorect prepare`."""
+        each = -(-self.batch * self.steps // CLASSES)
+        shape = (CLASSES * each, self.size, self.size, self.channels)
+        folder.mkdir(parents=True)
+        pixels = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+        np.save(folder / "train.npy", pixels)
+        np.save(folder / "train-labels.npy", np.repeat(np.arange(CLASSES), each))
+        record = {
+            "images": len(pixels),
+            "digest": "",
+            "class_names": [f"class {number}" for number in range(CLASSES)],
+        }
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "dataset": "noise",
+            "size": self.size,
+            "channels": self.channels,
+            "flip": self.flip,
+            "crop_padding": self.crop_padding,
+            "mean": [0.5] * self.channels,
+            "std": [0.29] * self.channels,
+            "splits": {"train": record},
+        }
+        (folder / MANIFEST).write_text(json.dumps(manifest))
+        return PackedDataset.open(folder)
+
+
+def bare_training(case: NetworkCase, half: bool) -> Callable[[], float]:
+    """Forward, backward and optimiser step on the same batch again and again; images/s."""
+    backbone = case.backbone()
+    head = CosineClassifier(backbone.dim, CLASSES)
+    parameters = nn.ModuleList([backbone, head]).train().parameters()
+    optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=0.9, nesterov=True, weight_decay=5e-4)
+    images, labels = case.batch_in_memory(), torch.arange(case.batch) % CLASSES
+
+    def step() -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            logits = head(backbone(images))
+        loss = cross_entropy(logits.float(), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return lambda: _rate(step, case)
+
+
+def bare_forward(case: NetworkCase, half: bool) -> Callable[[], float]:
+    """The forward pass on the same batch again and again; images/s."""
+    backbone, images = case.backbone().eval(), case.batch_in_memory()
+
+    @torch.inference_mode()
+    def step() -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            backbone(images)
+
+    return lambda: _rate(step, case)
+
+
+def _rate(step: Callable[[], None], case: NetworkCase) -> float:
+    start = time.perf_counter()
+    for _ in range(case.steps):
+        step()
+    return case.steps * case.batch / (time.perf_counter() - start)
