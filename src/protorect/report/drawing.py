@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from matplotlib.patches import Patch
 from protorect.errors import DataError
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+ORANGE = "#e69f00"
 SERIES = ((BLUE, "o"), (VERMILLION, "s"), (GREEN, "^"), (PURPLE, "D"))
 INK = "#010203"  # becomes currentColor
 _ID, _REFERENCE = re.compile(r' id="([^"]+)"'), re.compile(r'(?:url\(|href=")#([^")]+)')
@@ -76,6 +78,23 @@ def head(axes: Axes, title: str, keys: Sequence[Line2D | Patch]) -> None:
         borderaxespad=0.3,
         borderpad=0,
     )
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """A name at the right end of every line, moved apart where two would overlap."""
+    low, high = axes.get_ylim()
+    apart, place = 0.075 * (high - low), -math.inf
+    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
+        place = max(y, place + apart)
+        axes.annotate(
+            label,
+            xy=(x, y),
+            xytext=(1.02, place),
+            textcoords=axes.get_yaxis_transform(),
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 1, "shrinkA": 1, "shrinkB": 4},
+        )
 
 
 @contextmanager

@@ -70,7 +70,16 @@ class Terms:
     terms: Mapping[str, str]
 
 
-Block = str | Table | Figure | Figures | Terms
+@dataclass(frozen=True)
+class Listing:
+    """Lines to be typed as they are, such as commands, folded away below a sentence."""
+
+    kind: ClassVar[str] = "listing"
+    caption: str
+    lines: Sequence[str]
+
+
+Block = str | Table | Figure | Figures | Terms | Listing
 
 
 @dataclass(frozen=True)

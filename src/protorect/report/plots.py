@@ -17,7 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from protorect.errors import DataError
 from protorect.evaluation import Result
-from protorect.report.drawing import INK, VERMILLION, drawing, head, series, svg_text
+from protorect.report.drawing import (
+    INK,
+    VERMILLION,
+    drawing,
+    head,
+    label_ends,
+    series,
+    svg_text,
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ def accuracy_against_z(
         axes.set(xlabel="Z, queries that may join each class", ylabel="accuracy in %")
         axes.set_ylim(limits or accuracy_limits(curves))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        _label_ends(axes, ends)
+        label_ends(axes, ends)
         measured = Line2D([], [], color=INK, marker="o", label="measured")
         keys: list[Line2D | Patch] = [measured, Patch(color=INK, alpha=0.22, label="95 % interval")]
         if any(curve.expected is not None for curve in curves):
@@ -223,20 +231,3 @@ def _picture(
     )
     shown = name if right else f"{name}?"
     axes.text(left + 0.5, top + 1.3, shown, ha="center", fontsize=9, color=colour, weight=weight)
-
-
-def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """A name at the right end of every line, moved apart where two would overlap."""
-    low, high = axes.get_ylim()
-    apart, place = 0.075 * (high - low), -math.inf
-    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
-        place = max(y, place + apart)
-        axes.annotate(
-            label,
-            xy=(x, y),
-            xytext=(1.02, place),
-            textcoords=axes.get_yaxis_transform(),
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 1, "shrinkA": 1, "shrinkB": 4},
-        )
