@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test check format bench results clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -34,6 +34,9 @@ format: $(READY)  ## Format and fix what can be fixed
 
 bench: $(READY)  ## Measure speed and memory; writes results/ and docs/performance.md
 	$(BIN)/python -m benchmarks $(SECTIONS)
+
+results: $(READY)  ## Write docs/results.md and docs/weights.md from results/paper
+	$(BIN)/protorect paper --from-results results/paper --docs docs
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

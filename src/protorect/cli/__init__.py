@@ -16,6 +16,7 @@ from protorect.cli import (
     evaluate,
     extract,
     methods,
+    paper,
     prepare,
     publish,
     train,
@@ -32,6 +33,7 @@ VERBS = (
     methods,
     evaluate,
     compare,
+    paper,
     publish,
 )
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from protorect.errors import OptionError
 from protorect.files import check_writable
+
+if TYPE_CHECKING:
+    from protorect.report.page import Table as PageTable
 
 WIDE = 400  # columns where nobody looks at a screen: no name is cut
 
@@ -19,6 +23,16 @@ def show(table: Table) -> None:
     """Print a table; names are taken as they are, not as markup."""
     width = None if sys.stdout.isatty() else WIDE
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+
+
+def show_page_table(page_table: PageTable) -> None:
+    """Print a table of a page, its caption above."""
+    table = Table(title=page_table.caption.replace("`", ""), title_justify="left")
+    for number, name in enumerate(page_table.header):
+        table.add_column(name.replace("`", ""), justify="left" if number == 0 else "right")
+    for row in page_table.rows:
+        table.add_row(*(cell.replace("`", "") for cell in row))
+    show(table)
 
 
 def listed(what: str, lines: Sequence[str], most: int | None = None, rest: str = "") -> None:

@@ -1,0 +1,150 @@
+"""`protorect paper`: the paper's tables and figures, published against measured."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from protorect.errors import OptionError
+
+if TYPE_CHECKING:
+    from protorect.paper.experiments import Experiment
+    from protorect.paper.record import Record
+
+DESCRIPTION = """\
+Measure the tables and figures of "Prototype Rectification for Few-Shot Learning" again, beside what
+it published. NAME is an experiment: main, meta-dataset, ablation, backbones, tft, omniglot, cub,
+higher-way, robust, figures, weights; all of them if none is named.
+
+Features are looked for in a folder, under names such as omniglot-conv64-test.npz and
+omniglot-conv64-val.npz, as `protorect extract` writes them. What is missing is left out and marked;
+`protorect paper --list` shows the commands that would make it.
+"""
+
+
+def add_to(verbs: Any) -> None:
+    """Add this verb to the parser."""
+    parser = verbs.add_parser(
+        "paper",
+        help="measure the paper's tables and figures again",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME")
+    add("--list", action="store_true", help="show what can run, and how to make the rest runnable")
+    add(
+        "--features",
+        type=Path,
+        default=Path("features"),
+        metavar="DIR",
+        help="where the features are (%(default)s)",
+    )
+    add("--episodes", type=int, metavar="N", help="at most so many episodes (the protocol's)")
+    add("--seed", type=int, default=0, help="the same seed draws the same episodes (%(default)s)")
+    add("--results", type=Path, metavar="DIR", help="write NAME.json for each experiment")
+    add(
+        "--from-results",
+        type=Path,
+        metavar="DIR",
+        help="measure nothing; take the results that are in this folder",
+    )
+    add("--html", type=Path, metavar="PAGE.html", help="write everything as one page")
+    add(
+        "--docs",
+        type=Path,
+        metavar="DIR",
+        help="write results.md, weights.md and their figures",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """List, or measure and show; write what was asked for."""
+    from protorect.cli.output import check_outputs, show_page_table
+    from protorect.files import write_text
+    from protorect.paper.document import documents, measured_tables, paper_page
+    from protorect.paper.experiments import EXPERIMENTS, experiment
+    from protorect.report.page import render
+
+    chosen = [experiment(name) for name in dict.fromkeys(options.names)]
+    if options.list:
+        _list(chosen or list(EXPERIMENTS.values()), options.features)
+        return
+    _check(options)
+    check_outputs([options.html])
+    records = _records(chosen or list(EXPERIMENTS.values()), options)
+    page = paper_page(records)
+    for table in measured_tables(page, records):
+        show_page_table(table)
+    if options.html is not None:
+        write_text(options.html, render(page))
+        print(options.html)
+    if options.docs is not None:
+        for name, text in documents(page, records).items():
+            write_text(options.docs / name, text)
+            print(options.docs / name)
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.from_results is not None and (options.names or options.results is not None):
+        raise OptionError(
+            "--from-results measures nothing, so it takes neither names nor --results."
+        )
+    if options.episodes is not None and options.episodes < 2:
+        raise OptionError(f"--episodes is {options.episodes}; it must be 2 or more.")
+
+
+def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Record]:
+    """Measured now, each kept as soon as it is there; or those of a folder."""
+    import sys
+
+    from protorect.cli.progress import progress_bar
+    from protorect.files import check_writable
+    from protorect.paper.experiments import run as run_experiment
+    from protorect.paper.record import load_records
+    from protorect.paper.sources import FeatureFolder
+
+    if options.from_results is not None:
+        return load_records(options.from_results)
+    records = []
+    for one in chosen:
+        if options.results is not None:
+            check_writable(options.results / f"{one.name}.json")
+        with progress_bar(one.name) as progress:
+            record = run_experiment(
+                one,
+                FeatureFolder(options.features),
+                episodes=options.episodes,
+                seed=options.seed,
+                progress=progress,
+            )
+        if record is None:
+            print(
+                f"{one.name}: no features in {options.features}; "
+                f"`protorect paper {one.name} --list` shows how to make them",
+                file=sys.stderr,
+            )
+            continue
+        records.append(record)
+        if options.results is not None:
+            print(record.save(options.results))
+    return records
+
+
+def _list(chosen: list[Experiment], features: Path) -> None:
+    from protorect.paper.sources import FeatureFolder, commands
+
+    folder = FeatureFolder(features)
+    for one in chosen:
+        there = [source for source in one.sources if folder.has(source)]
+        rest = [source for source in one.sources if not folder.has(source)]
+        named = ", ".join(source.name for source in there)
+        state = f"can run on {named}" if there else "cannot run yet"
+        tables = f" (Table {', '.join(map(str, one.tables))})" if one.tables else ""
+        print(f"{one.name}: {one.title}{tables}\n  {state}")
+        for source in rest:
+            print(f"  {source.name} needs")
+            for line in commands(source, features, folder.missing(source)):
+                print(f"    {line}")

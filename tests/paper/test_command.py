@@ -1,0 +1,167 @@
+"""`protorect paper` through the command, its files and its answers to bad input."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from paper.conftest import write_features
+from protorect.cli import main
+from protorect.paper.document import documents, paper_page
+from protorect.paper.record import Record, load_records
+from test_page import Reader, outside
+
+ROOT = Path(__file__).parents[2]
+NAMES = ["omniglot", "ablation", "robust", "figures", "weights", "meta-dataset", "main"]
+
+
+@pytest.fixture(scope="module")
+def made(features, tmp_path_factory):
+    """Results, page and documents of some experiments, of few episodes."""
+    folder = tmp_path_factory.mktemp("made")
+    line = ["paper", *NAMES, "--features", features, "--episodes", "8", "--results", folder / "r"]
+    line += ["--html", folder / "p.html", "--docs", folder / "docs"]
+    assert main([str(word) for word in line]) == 0
+    return folder
+
+
+def test_each_experiment_leaves_its_result(made):
+    assert {path.stem for path in (made / "r").iterdir()} == set(NAMES) - {"main"}
+    held = json.loads((made / "r" / "omniglot.json").read_text())
+    assert held["seed"] == 0
+    assert held["seconds"] > 0
+    assert {"protorect", "python", "torch", "numpy", "scikit-learn"} == set(held["versions"])
+    assert [one["file"] for one in held["features"]] == [
+        "omniglot-conv64-val.npz",
+        "omniglot-conv64-test.npz",
+    ]
+    assert {len(one["sha256"]) for one in held["features"]} == {64}
+
+
+def test_results_are_read_as_they_were_written(made):
+    for record in load_records(made / "r"):
+        path = made / "r" / f"{record.experiment}.json"
+        assert record.save(made).read_text() == path.read_text()
+        assert Record.load(path) == record
+
+
+def test_the_page_holds_every_table_and_figure_or_says_what_is_missing(made):
+    html = (made / "p.html").read_text()
+    assert outside(html) == []
+    read = Reader(html)
+    captions = " ".join(read.texts["caption"])
+    for number in range(1, 15):
+        assert f"Table {number}. " in captions
+    assert len(read.all("svg")) == 2 * (2 + 2 + 2) + 2 * 4 + 2 * 2  # figures, robust, weights
+    asked = " ".join(read.texts["summary"])
+    assert "Not measured: mini-imagenet-wrn28-10, tiered-imagenet-wrn28-10." in asked
+    assert "protorect train data/cub --" in " ".join(read.texts["pre"])
+    assert "gives 1.9 as the average rank" in " ".join(read.texts["p"])
+
+
+def test_from_results_gives_the_same_page_and_documents(features, tmp_path, capsys):
+    measured = ["omniglot", "meta-dataset", "--features", features, "--episodes", "4"]
+    for name, given in (("a", [*measured, "--results", tmp_path / "r"]), ("b", [])):
+        line = [*given] or ["--from-results", tmp_path / "r"]
+        line += ["--html", tmp_path / f"{name}.html", "--docs", tmp_path / name]
+        capsys.readouterr()
+        assert main(["paper", *map(str, line)]) == 0
+    assert (tmp_path / "a.html").read_text() == (tmp_path / "b.html").read_text()
+    assert (tmp_path / "a/results.md").read_text() == (tmp_path / "b/results.md").read_text()
+    shown = capsys.readouterr().out
+    assert "Table 6. Accuracy on Omniglot." in shown
+    assert "Table 1. " not in shown
+
+
+def test_documents_show_tables_and_figures(made):
+    text = (made / "docs" / "results.md").read_text()
+    assert "| CSPN, ConvNet-64 | 97.40 |" in text
+    assert "![" in text
+    assert "(figures/results-1.svg)" in text
+    assert (made / "docs" / "figures" / "results-1.svg").read_text().startswith("<svg ")
+    study = (made / "docs" / "weights.md").read_text()
+    assert "| published, ε = 10 | +2.22 | +2.22 |" in study
+    assert "At 1-shot and ε = 10 the paper's gain is +10.38" in study
+
+
+def test_the_committed_documents_are_up_to_date(monkeypatch):
+    monkeypatch.chdir(ROOT)  # where configurations are looked for
+    records = load_records("results/paper")
+    for name, text in documents(paper_page(records), records).items():
+        kept = ROOT / "docs" / name
+        assert kept.exists(), f"{name} is missing: make results"
+        if kept.suffix == ".md":
+            assert kept.read_text() == text, f"{name} is not up to date: make results"
+
+
+def test_the_list_shows_what_can_run_and_what_is_needed(features, capsys):
+    assert main(["paper", "--list", "--features", str(features)]) == 0
+    shown = capsys.readouterr().out
+    assert "omniglot: Omniglot (Table 6)\n  can run on omniglot-conv64\n" in shown
+    assert "main: Against other systems on miniImageNet and tieredImageNet (Table 1, 2)" in shown
+    assert "  cannot run yet\n  mini-imagenet-wrn28-10 needs\n    protorect prepare" in shown
+    assert main(["paper", "cub", "--list", "--features", str(features)]) == 0
+    assert "omniglot" not in capsys.readouterr().out
+
+
+def test_an_experiment_without_features_is_marked_not_failed(tmp_path, capsys):
+    line = ["paper", "cub", "--features", str(tmp_path), "--html", str(tmp_path / "p.html")]
+    assert main(line) == 0
+    assert "cub: no features in" in capsys.readouterr().err
+    assert "Not measured: cub-conv64" in (tmp_path / "p.html").read_text()
+
+
+def refuse(capsys, *arguments):
+    assert main(["paper", *map(str, arguments)]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("protorect: ")
+    assert shown.err.count("\n") == 1
+    return shown.err
+
+
+def test_a_name_that_does_not_exist(capsys):
+    message = refuse(capsys, "omniglott")
+    assert "unknown experiment 'omniglott'. Did you mean 'omniglot'?" in message
+
+
+def test_a_run_of_the_wrong_data_set(tmp_path, features, capsys):
+    shutil.copy(features / "cub-conv64-val.npz", tmp_path / "omniglot-conv64-val.npz")
+    shutil.copy(features / "cub-conv64-test.npz", tmp_path / "omniglot-conv64-test.npz")
+    message = refuse(capsys, "omniglot", "--features", tmp_path, "--results", tmp_path / "r")
+    assert "omniglot-conv64-val.npz: its data is 'cub', not 'omniglot'" in message
+    assert not (tmp_path / "r").exists()
+
+
+def test_features_of_other_weights(tmp_path, capsys):
+    write_features(tmp_path, "omniglot", "conv64", "val")
+    write_features(tmp_path, "omniglot", "conv64", "test", says={"weights": "x" * 64})
+    assert "were made by different weights" in refuse(capsys, "omniglot", "--features", tmp_path)
+
+
+def test_too_few_classes(tmp_path, capsys):
+    for split in ("val", "test"):
+        write_features(tmp_path, "omniglot", "conv64", split, classes=12)
+    message = refuse(capsys, "higher-way", "--features", tmp_path, "--episodes", 2)
+    assert "omniglot-conv64-test.npz: an episode needs 20 classes, there are 12" in message
+
+
+def test_options_that_do_not_go_together(tmp_path, capsys):
+    assert "neither names nor --results" in refuse(capsys, "cub", "--from-results", tmp_path)
+    assert "it must be 2 or more" in refuse(capsys, "cub", "--episodes", 1)
+    assert "holds no results" in refuse(capsys, "--from-results", tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"measured": [{"z": 1}], "features": []}'])
+def test_a_file_that_is_no_result(tmp_path, capsys, text):
+    (tmp_path / "cub.json").write_text(text)
+    message = refuse(capsys, "--from-results", tmp_path)
+    assert "cub.json is no result of `protorect paper`" in message
+
+
+def test_a_page_that_cannot_be_written_is_known_before(tmp_path, features, capsys):
+    (tmp_path / "file").touch()
+    message = refuse(
+        capsys, "omniglot", "--features", features, "--html", tmp_path / "file" / "p.html"
+    )
+    assert "cannot write" in message

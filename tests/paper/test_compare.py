@@ -1,0 +1,94 @@
+from dataclasses import replace
+
+import pytest
+
+from protorect.paper.compare import comparison, further, value_text, verdict, verdicts
+from protorect.paper.names import labels
+from protorect.paper.published import Key, Value, published
+from protorect.paper.ranks import rank, ranks
+from protorect.paper.record import Measured
+
+ONE = Measured("omniglot", "conv64", "bd-cspn", 5, 1, 15, 600, 99.70, 0.10, "8")
+
+
+def by_key(*measured):
+    return {(one.key, one.shot): one for one in measured}
+
+
+@pytest.mark.parametrize(
+    ("printed", "measured", "expected"),
+    [
+        (Value(70.0), Value(70.4, 0.5), "within"),
+        (Value(70.0), Value(70.6, 0.5), "above"),
+        (Value(70.0), Value(69.4, 0.5), "below"),
+        (Value(70.0, 0.4), Value(70.6, 0.5), "within"),  # both intervals count
+        (Value(70.0), Value(70.1, None), "above"),
+    ],
+)
+def test_whether_a_number_agrees(printed, measured, expected):
+    assert verdict(printed, measured) == expected
+
+
+def test_a_table_of_the_paper_beside_what_was_measured():
+    classes = replace(ONE, method="bd-cspn-classes", value=99.55, z="all")
+    table = comparison(published().tables[6], by_key(ONE, classes))
+    assert table.header[1:4] == ["1-shot published", "measured", "difference"]
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["BD-CSPN, ConvNet-64"][:3] == ["99.62", "99.70 ± 0.10, Z = 8", "+0.08 within"]
+    assert rows["BD-CSPN (classes), ConvNet-64"][1:3] == ["99.55 ± 0.10, Z = all", "-0.07 within"]
+    assert rows["BD-CSPN, ConvNet-64"][3:] == ["99.76", "–", ""]
+    assert "BD-CSPN (classes), WRN-28-10" not in rows
+    assert len(rows) == 11
+
+
+def test_a_table_that_was_not_measured_has_the_published_numbers_alone():
+    table = comparison(published().tables[1], {})
+    assert table.header == ["system", "1-shot published", "5-shot published"]
+    assert table.rows[0] == [
+        "Matching Network, ConvNet-64 (inductive)",
+        "43.56 ± 0.84",
+        "55.31 ± 0.73",
+    ]
+    assert table.rows[2][0].endswith("(inductive)¹")
+    assert "¹ Trained on training and validation set." in table.caption
+    assert comparison(published().tables[3], {}).header == ["system", "5-shot published"]
+
+
+def test_what_the_paper_has_not_is_told_with_its_gain():
+    at = [replace(ONE, way=20, shot=k) for k in (1, 5)]
+    plain = [replace(one, method="cspn", value=98.0, z=None) for one in at]
+    table = further([*plain, *at], [published().tables[12]], "Beyond")
+    assert table.caption == "Beyond, Omniglot, ConvNet-64."
+    assert [row[0] for row in table.rows] == ["CSPN", "BD-CSPN"]
+    assert table.rows[1][1:3] == ["99.70 ± 0.10, Z = 8", "+1.70"]
+    printed = [replace(one, way=200) for one in at]
+    assert further(printed, [published().tables[12]], "Beyond") is None
+
+
+def test_verdicts_count_each_printed_number_once():
+    assert verdicts(by_key(ONE), ["bd-cspn"]) == {"within": 1}
+    below = replace(ONE, method="bd-cspn-classes", value=90.0)
+    assert verdicts(by_key(ONE, below), ["bd-cspn-classes"]) == {"below": 1}
+
+
+def test_labels_say_what_differs():
+    keys = [Key("omniglot", "conv64", "cspn", way) for way in (10, 200)]
+    assert labels(keys) == ["CSPN, 10-way", "CSPN, 200-way"]
+    assert labels(keys[:1]) == ["CSPN"]
+
+
+def test_ranks_tell_what_is_printed_and_what_follows():
+    birds = Measured("meta-cu-birds", "efficientnet-lite0", "bd-cspn", 5, 5, 15, 600, 68.7, 0.5)
+    assert rank("meta-cu-birds", 68.7) == 2
+    text, table = ranks(by_key(birds))
+    assert "gives 1.9 as the average rank" in text
+    assert "average 2.1" in text
+    assert "rank 2.7 on average: Textures" in text
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["Birds"] == ["3", "3", "2 (68.70)", "–"]
+    assert rows["mean"] == ["2.1", "2.7", "2.0, of 1", "–"]
+
+
+def test_numbers_are_shown_as_in_the_paper():
+    assert value_text(Value(70.1, 1.9)) == "70.10 ± 1.90"
+    assert value_text(Value(70.1)) == "70.10"
