@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from protorect.paper.compare import comparison, further, value_text, verdict, verdicts
+from protorect.paper.compare import comparison, further, signed, value_text, verdict, verdicts
 from protorect.paper.names import labels
 from protorect.paper.published import Key, Value, published
 from protorect.paper.ranks import rank, ranks
@@ -92,3 +92,4 @@ def test_ranks_tell_what_is_printed_and_what_follows():
 def test_numbers_are_shown_as_in_the_paper():
     assert value_text(Value(70.1, 1.9)) == "70.10 ± 1.90"
     assert value_text(Value(70.1)) == "70.10"
+    assert [signed(x) for x in (0.144, -0.001, -0.02)] == ["+0.14", "+0.00", "-0.02"]

@@ -71,7 +71,7 @@ def _cells(row: Row, key: Key, shot: int, found: Found) -> list[str]:
     if printed is None:
         return [*shown, measured_text(measured), ""]
     difference = measured.value - printed.mean
-    words = f"{difference:+.2f} {verdict(printed, measured.estimate)}"
+    words = f"{signed(difference)} {verdict(printed, measured.estimate)}"
     return [*shown, measured_text(measured), words]
 
 
@@ -92,7 +92,7 @@ def further(
         row = [name]
         for shot in SHOTS:
             one, plain = found[key, shot], found.get((key._replace(system="cspn"), shot))
-            gain = "" if plain in (None, one) else f"{one.value - plain.value:+.2f}"
+            gain = "" if plain in (None, one) else signed(one.value - plain.value)
             row += [measured_text(one), gain]
         rows.append(row)
     header = ["system"]
@@ -122,6 +122,11 @@ def _base(key: Key) -> Key:
 def value_text(value: Value) -> str:
     """Such as "70.31 ± 0.93"."""
     return f"{value.mean:.2f}" + ("" if value.ci95 is None else f" ± {value.ci95:.2f}")
+
+
+def signed(difference: float) -> str:
+    """Such as "+0.14"; what rounds to nothing has no minus sign."""
+    return f"{difference:+.2f}".replace("-0.00", "+0.00")
 
 
 def measured_text(one: Measured) -> str:

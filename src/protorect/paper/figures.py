@@ -84,8 +84,9 @@ def _course(numbers: Mapping[str, Any], reading: str, shot: int) -> str:
 def _theory(numbers: Mapping[str, Any]) -> str:
     return (
         f"The dashed lines have λ = {numbers['variance']:.3f} and α = {numbers['expectation']:.3f} "
-        f"from the features and η = {numbers['eta']:.1f} fitted to the accuracies of CSPN. Both "
-        "rise with Z; the equation takes the queries that join for a fair draw of the right class."
+        f"from the features and η = {numbers['eta']:.1f} fitted to the accuracies of CSPN. The "
+        "equation takes the queries that join for a fair draw of the right class, so it can only "
+        "rise with Z, and nothing in it stops at 100 %."
     )
 
 
@@ -139,7 +140,7 @@ def _bias_text(bias: Mapping[str, Any]) -> str:
     for shot in SHOTS:
         mean, nearer = bias[str(shot)]["mean"], bias[str(shot)]["nearer"]
         ways = " and ".join(
-            f"{mean[reading]:.1f} with {READINGS[reading]} ({100 * nearer[reading]:.0f} % of the "
+            f"{mean[reading]:.1f} with {READINGS[reading]} ({100 * nearer[reading]:.1f} % of the "
             "classes nearer)"
             for reading in READINGS
         )

@@ -173,7 +173,7 @@ def bias_by_class(
         Above the plot.
     """
     start = np.asarray(basic, dtype=np.float64)
-    with drawing(4.6, 4.8) as (figure, axes):
+    with drawing(5.6, 5.4) as (figure, axes):
         keys, top = [], float(start.max())
         for (name, angles), (colour, marker) in zip(rectified, series(len(rectified)), strict=True):
             values = np.asarray(angles, dtype=np.float64)
