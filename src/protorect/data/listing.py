@@ -130,7 +130,15 @@ def _folder(root: Path) -> Iterator[StoredPicture | str]:
     stack = [(os.fspath(root), "", frozenset({(stat.st_dev, stat.st_ino)}))]
     while stack:
         folder, relative, above = stack.pop()
-        with os.scandir(folder) as entries:
+        try:
+            opened = os.scandir(folder)
+        except OSError as error:
+            if not relative:
+                raise
+            reason = f"a folder that cannot be read ({error.strerror})"
+            yield StoredPicture(relative.rstrip("/"), folder, 0, problem=reason)
+            continue
+        with opened as entries:
             for entry in entries:
                 path = relative + printable(entry.name)
                 try:
