@@ -10,7 +10,7 @@ SOURCE = Path(protorect.__file__).parent
 LAYERS = [
     {"__main__"},
     {"cli"},
-    {"demo", "paper"},
+    {"demo", "labelling", "paper"},
     {"report"},
     {"publishing"},
     {"extraction"},

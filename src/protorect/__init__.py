@@ -4,6 +4,8 @@ clf = protorect.BDCSPN().fit(X_support, y_support, X_unlabeled=X_query)
 clf.transduction_
 
 results = protorect.evaluate(features, labels, methods=["cspn", "bd-cspn"], shot=[1, 5])
+
+predictions = protorect.sort_images("examples", "photos")
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from protorect.estimators import BDCSPN, CSPN
     from protorect.evaluation import Result, evaluate
     from protorect.features import load_features, save_features
+    from protorect.labelling import ImageClassifier, Predictions, Thresholds, sort_images
     from protorect.methods import METHODS, Method, method
 
 __version__ = "0.1.0"
@@ -27,17 +30,21 @@ _HOMES = {
     "CSPN": "estimators",
     "DataError": "errors",
     "Episodes": "episodes",
+    "ImageClassifier": "labelling",
     "METHODS": "methods",
     "Method": "methods",
     "MissingExtraError": "errors",
     "OptionError": "errors",
+    "Predictions": "labelling",
     "ProtorectError": "errors",
     "Result": "evaluation",
+    "Thresholds": "labelling",
     "evaluate": "evaluation",
     "load_features": "features",
     "method": "methods",
     "sample_episodes": "episodes",
     "save_features": "features",
+    "sort_images": "labelling",
 }
 
 __all__ = [
@@ -46,16 +53,20 @@ __all__ = [
     "METHODS",
     "DataError",
     "Episodes",
+    "ImageClassifier",
     "Method",
     "MissingExtraError",
     "OptionError",
+    "Predictions",
     "ProtorectError",
     "Result",
+    "Thresholds",
     "evaluate",
     "load_features",
     "method",
     "sample_episodes",
     "save_features",
+    "sort_images",
 ]
 
 
