@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from protorect.estimators import BDCSPN, CSPN
     from protorect.evaluation import Result, evaluate
     from protorect.features import load_features, save_features
-    from protorect.labelling import ImageClassifier, Predictions, Thresholds, sort_images
+    from protorect.labelling.classification import Thresholds
+    from protorect.labelling.classifier import ImageClassifier, sort_images
+    from protorect.labelling.predictions import Predictions
     from protorect.methods import METHODS, Method, method
 
 __version__ = "0.1.0"
@@ -30,21 +32,21 @@ _HOMES = {
     "CSPN": "estimators",
     "DataError": "errors",
     "Episodes": "episodes",
-    "ImageClassifier": "labelling",
+    "ImageClassifier": "labelling.classifier",
     "METHODS": "methods",
     "Method": "methods",
     "MissingExtraError": "errors",
     "OptionError": "errors",
-    "Predictions": "labelling",
+    "Predictions": "labelling.predictions",
     "ProtorectError": "errors",
     "Result": "evaluation",
-    "Thresholds": "labelling",
+    "Thresholds": "labelling.classification",
     "evaluate": "evaluation",
     "load_features": "features",
     "method": "methods",
     "sample_episodes": "episodes",
     "save_features": "features",
-    "sort_images": "labelling",
+    "sort_images": "labelling.classifier",
 }
 
 __all__ = [

@@ -3,10 +3,11 @@
     ProtorectError                 (ValueError)
     |-- DataError                  a file or an array that cannot be used as it is
     |-- OptionError                a name or a value that is not allowed
-    `-- MissingExtraError          an optional dependency that is not installed
+    |-- MissingExtraError          an optional dependency that is not installed
+    `-- PartialError               part of the work was done and is kept; the way on is named
 
 A message says what was wrong, what was given, what is allowed and what to do. The command
-line prints it on one line and ends with exit code 2.
+line prints it on one line and ends with exit code 2, or 1 where part of the work was done.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ class OptionError(ProtorectError):
 
 class MissingExtraError(ProtorectError):
     """An optional dependency that is not installed; the message has the line that installs it."""
+
+
+class PartialError(ProtorectError):
+    """Work that stopped half-way through no mistake; what was done is kept."""
 
 
 def unknown_name(kind: str, given: str, allowed: Iterable[str]) -> OptionError:

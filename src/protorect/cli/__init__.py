@@ -19,12 +19,16 @@ from protorect.cli import (
     paper,
     prepare,
     publish,
+    sort,
     train,
+    undo,
 )
 from protorect.errors import ProtorectError
 from protorect.memory import keep_freed_memory
 
 VERBS = (
+    sort,
+    undo,
     demo,
     datasets,
     prepare,
@@ -39,15 +43,15 @@ VERBS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 if it worked, 2 for a user's mistake."""
+    """Run one command; 0 if it worked, 1 if in part, 2 for a user's mistake."""
     _accept_any_output()
     keep_freed_memory()
     options = _parser().parse_args(arguments)
     try:
-        options.run(options)
+        code: int | None = options.run(options)
         sys.stdout.flush()
     except ProtorectError as error:
-        return _failed(str(error), 2)
+        return _failed(str(error), 1 if isinstance(error, PartialError) else 2)
     except MemoryError:
         return _failed("there is not enough memory for this.", 2)
     except OSError as error:  # of the output: what is read and written by us is told above
@@ -56,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if isinstance(error, BrokenPipeError) else _failed(f"{error.strerror}.", 1)
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
-    return 0
+    return code or 0
 
 
 def _accept_any_output() -> None:
