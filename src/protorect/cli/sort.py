@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from protorect.labelling.sorting import Sorted
+    from protorect.labelling.folder import SortedFolder
+    from protorect.labelling.sorting import Sorted, Sorter
 
 MOST_NAMED = 5
 DESCRIPTION = """\
@@ -70,6 +71,12 @@ def add_to(verbs: Any) -> None:
     add("--csv", type=Path, metavar="F.csv", help="write the predictions here, too")
     add("--parquet", action="store_true", help="write DIR/predictions.parquet, too")
     add("--no-sheet", dest="sheet", action="store_false", help="make no contact sheet")
+    add(
+        "--eval",
+        action="store_true",
+        help="the pictures' folders are their true labels: say how right the labels are",
+    )
+    add("--watch", action="store_true", help="go on sorting what arrives, until Ctrl-C")
     cache = parser.add_mutually_exclusive_group()
     cache.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="keep features here (your cache folder)"
@@ -99,13 +106,15 @@ def run(options: argparse.Namespace) -> int:
         thresholds=Thresholds(options.unknown, options.unsure),
         sheet=options.sheet,
         parquet=options.parquet,
+        truth=options.eval,
     )
-    _, done = sort_into(
+    sorter, done = sort_into(
         options.pictures,
         options.examples,
         options.out,
         chosen,
         progress_bar,
+        may_be_empty=options.watch,
         source=options.network,
         method=options.method,
         cache=options.cache or not options.no_cache,
@@ -113,9 +122,31 @@ def run(options: argparse.Namespace) -> int:
         device=options.device,
     )
     _tell(done, options.out)
-    if options.csv is not None:
+    if options.csv is not None and done.folder.batches:
         write_text(options.csv, (options.out / "predictions.csv").read_text(encoding="utf-8"))
-    return 1 if done.problems else 0
+    failed = bool(done.problems)
+    if options.watch:
+        failed |= _watch(sorter, options.pictures, done.folder)
+    return 1 if failed else 0
+
+
+def _watch(sorter: Sorter, pictures: list[str], folder: SortedFolder) -> bool:
+    """Tell of every batch until Ctrl-C; whether something could not be used."""
+    from protorect.cli.output import listed
+    from protorect.labelling.watching import watch
+
+    failed = False
+    print("watching; end with Ctrl-C", flush=True)
+    try:
+        for done in watch(sorter, pictures, folder):
+            for entry in done.folder.batches[-1].entries:
+                row = entry.prediction
+                print(f"{row.probability:5.0%} {row.folder}: {row.path}", flush=True)
+            listed("could not be used", [f"{path}: {reason}" for path, reason in done.problems])
+            failed |= bool(done.problems)
+    except KeyboardInterrupt:
+        return failed
+    return failed
 
 
 def _tell(done: Sorted, out: Path) -> None:
@@ -134,6 +165,10 @@ def _tell(done: Sorted, out: Path) -> None:
         counts.items(), key=lambda item: (item[0].startswith("_"), item[0])
     ):
         print(f"{count:7} {folder}")
+    if done.assessment is not None:
+        print("\n".join(done.assessment.summary()))
+        for true, label, pictures in done.assessment.confused:
+            print(f"{len(pictures):7} {true} taken for {label}")
     print(out / "index.html" if (out / "index.html").exists() else out)
     told = [f"{path}: {reason}" for path, reason in done.problems]
     listed("could not be used", told, MOST_NAMED, f"in {out / 'errors.csv'}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from protorect.errors import DataError, OptionError
+from protorect.labelling.assessment import Assessment
 from protorect.labelling.classification import DEFAULT_THRESHOLDS, Thresholds
 from protorect.labelling.classifier import ImageClassifier
 from protorect.labelling.examples import Examples, ExampleSource, find_examples
@@ -42,7 +43,7 @@ class SortOptions:
         Whether to make the contact sheet.
     parquet
         Whether to write the predictions as Parquet, too.
-    assess
+    truth
         Whether the pictures' folders are their true labels, to be compared with.
     """
 
@@ -50,7 +51,7 @@ class SortOptions:
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     sheet: bool = True
     parquet: bool = False
-    assess: bool = False
+    truth: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Sorted:
         Pictures of the pile that are examples, too.
     others
         How many files among the pictures are none.
+    assessment
+        How right the labels are, where the truth is known.
     """
 
     folder: SortedFolder
@@ -79,6 +82,7 @@ class Sorted:
     problems: tuple[Problem, ...]
     examples: tuple[str, ...]
     others: int
+    assessment: Assessment | None = None
 
 
 @dataclass(frozen=True)
@@ -147,18 +151,19 @@ class Sorter:
             folder, len(predictions), 0, tuple(problems), predictions.examples, pile.others
         )
 
-    def write(self, done: Sorted) -> None:
+    def write(self, done: Sorted) -> Sorted:
         """Write the tables and the contact sheet of everything in the folder."""
         options = self.options
         with self.shown("thumbnails") as progress:
-            write_outputs(
+            assessment = write_outputs(
                 done.folder,
                 done.problems,
                 parquet=options.parquet,
                 sheet=options.sheet,
-                assess=options.assess,
+                truth=options.truth,
                 progress=progress,
             )
+        return replace(done, assessment=assessment)
 
 
 def sort_into(
@@ -167,12 +172,15 @@ def sort_into(
     out: PathLike,
     options: SortOptions,
     shown: Shown | None = None,
+    *,
+    may_be_empty: bool = False,
     **of_classifier: Any,
 ) -> tuple[Sorter, Sorted]:
     """Sort a pile into a folder; given again, the same command goes on where it was interrupted.
 
     Links and copies of an earlier sorting into the folder are replaced; what was moved into it
-    stays, and new pictures are added.
+    stays, and new pictures are added. A pile without a picture is an error unless it may be empty,
+    as pictures are yet to come; then nothing is written.
     """
     folder = SortedFolder.open(Path(out))
     if folder.mode == "move" and options.mode != "move":
@@ -193,12 +201,11 @@ def sort_into(
     if pile.pictures:
         done = sorter.sort(pile, folder)
         done = replace(done, problems=(*problems, *done.problems), finished=finished)
-    elif folder.batches:
+    elif folder.batches or may_be_empty:
         done = Sorted(folder, 0, finished, tuple(problems), (), pile.others)
     else:
         raise DataError("there is no picture to sort; give a folder, a pattern or a list of them.")
-    sorter.write(done)
-    return sorter, done
+    return sorter, sorter.write(done) if done.folder.batches else done
 
 
 def _only(predictions: Predictions, files: set[str]) -> Predictions:
