@@ -23,7 +23,7 @@ from protorect.cli import (
     train,
     undo,
 )
-from protorect.errors import ProtorectError
+from protorect.errors import PartialError, ProtorectError
 from protorect.memory import keep_freed_memory
 
 VERBS = (

@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
 
 from protorect.errors import DataError
-from protorect.report.plots import BLUE, INK, _drawing, _svg
+from protorect.report.drawing import BLUE, INK, drawing, svg_text
 
 MOST_NUMBERED = 30  # classes; with more, numbers would be too small to read
 _SHADES = LinearSegmentedColormap.from_list("shades", [(0, 0.45, 0.7, 0.0), BLUE])
@@ -33,7 +33,7 @@ def confusion_plot(counts: NDArray[np.integer[Any]], names: Sequence[str], title
         raise DataError(f"counts of shape {counts.shape} do not fit {ways} classes.")
     side = min(9.0, 2.4 + 0.3 * ways)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    with _drawing(side + 1.2, side) as (figure, axes):
+    with drawing(side + 1.2, side) as (figure, axes):
         axes.pcolormesh(shares, cmap=_SHADES, vmin=0, vmax=1, edgecolors=INK, linewidth=0.05)
         middle = np.arange(ways) + 0.5
         small = max(5.0, min(10.0, 220 / ways))
@@ -48,4 +48,4 @@ def confusion_plot(counts: NDArray[np.integer[Any]], names: Sequence[str], title
                 at = (column + 0.5, row + 0.55)
                 text = str(int(counts[row, column]))
                 axes.text(*at, text, ha="center", va="center", fontsize=small, color=colour)
-        return _svg(figure)
+        return svg_text(figure)
