@@ -6,6 +6,8 @@ Transductive Few-Shot Learning", NeurIPS 2021.
 The entropies of the queries become H_a(p) = (1 - sum_k p_k^a) / (a - 1), which is Shannon's in the
 limit a -> 1. The larger a is, the more unequal the queries' classes may be before the marginal
 entropy pulls on them. The support keeps its cross-entropy.
+
+Assumes that every class has some queries, not that all have as many.
 """
 
 from __future__ import annotations
@@ -28,6 +30,18 @@ class AlphaTimOptions(TimOptions):
 
     Parameters
     ----------
+    iterations
+        How many steps of Adam.
+    learning_rate
+        The step size of Adam.
+    temperature
+        tau, the sharpness of the softmax.
+    cross_entropy
+        The weight of the support's cross-entropy.
+    marginal
+        The weight of the marginal entropy, which pulls the classes towards equal parts.
+    conditional
+        The weight of the queries' own entropies, which makes each query certain.
     alpha
         Of the divergence in tasks of one labelled sample a class; above 1.
     alpha_many

@@ -1,5 +1,7 @@
 """BD-CSPN-plus: rectification that asks the pile how far it may be trusted.
 
+Developed here, from Liu, Song, Qin: "Prototype Rectification for Few-Shot Learning", ECCV 2020.
+
 The paper's two corrections, each with a safeguard (docs/plus.md has the equations):
 
 * The shift supposes that support and queries hold the classes in the same proportions. If they
@@ -9,8 +11,9 @@ The paper's two corrections, each with a safeguard (docs/plus.md has the equatio
   class, weighted by how sure they are. Pseudo-labels are wrong together, so n of them count as
   much as the square root of n labelled samples.
 
-Support and queries are seen from the centre of the support. Nothing is known of class sizes, and
-nothing is trained.
+Support and queries are seen from the centre of the support.
+
+Assumes nothing of class sizes and bears foreign queries; it needs no more than a pile to look at.
 """
 
 from __future__ import annotations

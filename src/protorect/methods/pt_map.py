@@ -7,6 +7,8 @@ Every entry of a feature is raised to a power, the features are brought to lengt
 queries are each centred on their own mean, and brought to length one again. Then, in turn: queries
 are assigned to the centres by optimal transport, and the centres move towards the mean of what they
 were assigned.
+
+Assumes that the queries hold the classes in exactly equal parts, and loses much where they do not.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ A linear layer on features of length one starts from the support: its rows are t
 length one and its biases 0, so that the logits are cosines at first. It then minimises the mean
 cross-entropy of the support plus the mean Shannon entropy of the queries. The paper fine-tunes the
 whole network in the same way; here the features stay as they are.
+
+Assumes that the support alone separates the classes well: entropy sharpens what is there.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class TftHeadOptions:
     steps
         Of Adam, each on all samples of the task.
     learning_rate
-        Of Adam.
+        The step size of Adam.
     scale
         What the logits are multiplied by before the softmax.
     entropy

@@ -9,6 +9,8 @@ The prototypes w_k start as the means of the support and minimise
 
 where p_ik is the softmax over the classes of -tau/2 |w_k - x_i|^2, the cross-entropy CE is the mean
 over the support, H(Y) the entropy of the queries' mean p, and H(Y | X) the mean of their entropies.
+
+Assumes that the queries hold the classes in equal parts, which H(Y) rewards.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ class TimOptions:
     Parameters
     ----------
     iterations
-        Steps of Adam.
+        How many steps of Adam.
     learning_rate
-        Of Adam.
+        The step size of Adam.
     temperature
         tau, the sharpness of the softmax.
     cross_entropy

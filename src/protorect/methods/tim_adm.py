@@ -5,6 +5,8 @@ Malik Boudiaf, Imtiaz Masud Ziko, Jérôme Rony, José Dolz, Pablo Piantanida, I
 
 The objective of TIM with targets q for the queries in place of their probabilities p, and a penalty
 that ties the two. Targets and prototypes are found in turn, each in closed form.
+
+Assumes that the queries hold the classes in equal parts, as TIM does.
 """
 
 from __future__ import annotations
