@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from benchmarks.episodes import CASES, operations_of_an_episode
@@ -12,6 +13,8 @@ from benchmarks.machine import Machine, compare, extra_bytes_of_all
 from benchmarks.page import performance_page
 from benchmarks.plain import plain_bd_cspn
 from benchmarks.plain_laplacian_shot import plain_laplacian_shot
+from benchmarks.plain_pt_map import plain_pt_map
+from benchmarks.plain_tim import plain_tim
 from benchmarks.sections import SECTIONS, section
 
 from conftest import clusters
@@ -36,6 +39,20 @@ def test_the_plain_laplacian_shot_gives_the_same_answers():
         ours = evaluate(features, labels, "laplacian-shot", episodes=episodes)[0]
         plain = plain_laplacian_shot(torch.from_numpy(features), episodes)
         assert (plain.numpy() == ours.predictions).mean() > 0.999  # but for rounding
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("tim:iterations=30", lambda *given: plain_tim(*given, 30)), ("pt-map", plain_pt_map)],
+)
+def test_one_task_at_a_time_gives_the_same_answers(name, plain):
+    features, labels = clusters(spread=2.0)
+    features = np.maximum(features, 0)
+    for shot in (1, 5):
+        episodes = sample_episodes(labels, shot=shot, episodes=6)
+        ours = evaluate(features, labels, [name], shot=shot, episodes=episodes)[0]
+        theirs = plain(torch.from_numpy(features), episodes)
+        assert (theirs.numpy() == ours.predictions).mean() > 0.995  # but for rounding
 
 
 def test_the_limit_is_the_slower_of_two_times():

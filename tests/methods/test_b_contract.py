@@ -124,7 +124,9 @@ def test_what_is_given_stays_as_it_is_and_its_form_does_not_matter(name):
     assert not scores.requires_grad
     for before, after in zip((support, labels, query), given, strict=True):
         assert torch.equal(before, after)
-    per_task = short(name)(support, labels.expand(2, -1), query)
+    order = torch.stack([torch.arange(6), torch.arange(6).flip(0)])  # another in each task
+    own = support.gather(1, order.unsqueeze(2).expand_as(support))
+    per_task = short(name)(own, labels[order], query)
     rows = short(name)(UnitRows.of(1000 * support), labels, UnitRows.of(query))
     with torch.inference_mode():
         inferred = short(name)(support, labels, query)
