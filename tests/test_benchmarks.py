@@ -15,6 +15,7 @@ from benchmarks.plain import plain_bd_cspn
 from benchmarks.plain_laplacian_shot import plain_laplacian_shot
 from benchmarks.plain_pt_map import plain_pt_map
 from benchmarks.plain_tim import plain_tim
+from benchmarks.plus_page import plus_page
 from benchmarks.sections import SECTIONS, section
 
 from conftest import clusters
@@ -90,3 +91,9 @@ def test_a_small_version_of_every_section_runs(name):
 def test_the_page_is_made_from_the_figures():
     figures = json.loads((ROOT / "results" / "performance.json").read_text())
     assert (ROOT / "docs" / "performance.md").read_text() == performance_page(figures)
+
+
+def test_the_page_on_plus_is_up_to_date():
+    root = Path(__file__).parents[1]
+    figures = json.loads((root / "results" / "plus.json").read_text())
+    assert (root / "docs" / "plus.md").read_text() == plus_page(figures)

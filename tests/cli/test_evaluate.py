@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import clusters
-from protorect import Episodes, evaluate
+from protorect import METHODS, Episodes, evaluate
 from protorect.cli import main
 from protorect.methods import PAPER
 

@@ -1,0 +1,87 @@
+"""`python -m benchmarks.plus_study FEATURES...`: what each part of bd-cspn-plus does, and where.
+
+Give features of validation classes only. Writes results/plus.json and docs/plus.md from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.plus_page import plus_page
+from protorect.evaluation import evaluate
+from protorect.features import load_features
+from protorect.files import write_text
+from protorect.stats import paired_difference
+from protorect.versions import versions
+
+ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "results" / "plus.json"
+PLUS = "bd-cspn-plus"
+COMPARED = ("cspn", "bd-i:weighting=classes", "bd-cspn-classes", "tim-adm", PLUS)
+WITHOUT = {
+    "the whole shift (caution=0)": f"{PLUS}:caution=0",
+    "no shift (caution=1e6)": f"{PLUS}:caution=1000000",
+    "one round": f"{PLUS}:rounds=1",
+    "ten rounds": f"{PLUS}:rounds=10",
+    "all predicted queries join": f"{PLUS}:joining=100000",
+    "all that join weigh alike (power=0)": f"{PLUS}:power=0",
+    "weights not sharpened (power=1)": f"{PLUS}:power=1",
+}
+WORLDS: dict[str, dict[str, Any]] = {
+    "balanced": {},
+    "Dirichlet 2": {"dirichlet": 2.0},
+    "Dirichlet 1": {"dirichlet": 1.0},
+    "1 distractor": {"distractors": 1},
+    "5 distractors": {"distractors": 5},
+    "1 query a class": {"query": 1},
+    "20 ways": {"way": 20},
+}
+SHOTS = (1, 5)
+
+
+def main() -> None:
+    """Measure, keep the figures and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("features", nargs="+", type=Path)
+    parser.add_argument("--episodes", type=int, default=300)
+    options = parser.parse_args()
+    sets = {path.stem: measure(path, options.episodes) for path in options.features}
+    figures = {"episodes": options.episodes, "sets": sets, "versions": versions()}
+    write_text(FIGURES, json.dumps(figures, indent=1) + "\n")
+    write_text(ROOT / "docs" / "plus.md", plus_page(figures))
+
+
+def measure(path: Path, episodes: int) -> dict[str, Any]:
+    """Accuracy of every method and of plus without each part, by world and shot."""
+    features, labels = load_features(path)
+    methods = [*COMPARED, *WITHOUT.values()]
+    worlds = {}
+    for world, shape in WORLDS.items():
+        drawn = episodes // 5 if "way" in shape else episodes
+        try:
+            results = evaluate(features, labels, methods, shot=SHOTS, episodes=drawn, **shape)
+        except ValueError as error:
+            print(f"{path.stem}, {world}: {error}")
+            continue
+        print(f"{path.stem}, {world}", flush=True)
+        worlds[world] = {str(k): _by_method([r for r in results if r.shot == k]) for k in SHOTS}
+    return worlds
+
+
+def _by_method(results: list[Any]) -> dict[str, Any]:
+    plus = next(result for result in results if result.method == PLUS)
+    return {
+        result.method: {
+            "accuracy": result.accuracy,
+            "ci95": result.ci95,
+            "minus_plus": paired_difference(result.per_episode, plus.per_episode),
+        }
+        for result in results
+    }
+
+
+if __name__ == "__main__":
+    main()
