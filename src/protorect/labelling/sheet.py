@@ -85,7 +85,7 @@ def contact_sheet(
         for number, name in enumerate((*classes, UNSURE, UNKNOWN))
     ]
     confused = [
-        (true, label, [_tile(entry, thumbnails) for entry in some])
+        (true, label, [_tile(entry, thumbnails, name_label=False) for entry in some])
         for true, label, some in (assessment.confused if assessment else ())
     ]
     script, style = _part("sheet.js"), _part("sheet.css")
@@ -115,7 +115,7 @@ def _confidence(entry: Entry, folder: str) -> float:
     return row.familiarity if folder == UNKNOWN else row.probability
 
 
-def _tile(entry: Entry, thumbnails: str, name_label: bool = True) -> Tile:
+def _tile(entry: Entry, thumbnails: str, name_label: bool) -> Tile:
     row = entry.prediction
     percent = f"{100 * row.probability:.0f} %"
     detail = f"{row.label} {percent}, familiarity {row.familiarity:.2f}"
