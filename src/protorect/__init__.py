@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from protorect.estimators import BDCSPN, CSPN
     from protorect.evaluation import Result, evaluate
     from protorect.features import load_features, save_features
-    from protorect.labelling.classification import Thresholds
     from protorect.labelling.classifier import ImageClassifier, sort_images
     from protorect.labelling.predictions import Predictions
+    from protorect.labelling.thresholds import Thresholds
     from protorect.methods import METHODS, Method, method
 
 __version__ = "0.1.0"
@@ -40,7 +40,7 @@ _HOMES = {
     "Predictions": "labelling.predictions",
     "ProtorectError": "errors",
     "Result": "evaluation",
-    "Thresholds": "labelling.classification",
+    "Thresholds": "labelling.thresholds",
     "evaluate": "evaluation",
     "load_features": "features",
     "method": "methods",

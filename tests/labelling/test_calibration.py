@@ -8,7 +8,8 @@ from conftest import clusters
 from protorect.errors import OptionError
 from protorect.labelling import calibration
 from protorect.labelling.calibration import fitted_temperature, leave_one_out
-from protorect.labelling.classification import Thresholds, chosen_method, classify
+from protorect.labelling.classification import chosen_method, classify
+from protorect.labelling.thresholds import Thresholds
 from protorect.methods import METHODS
 from reference.calibration import negative_log_likelihood
 

@@ -10,7 +10,7 @@ import protorect
 from data.pictures import contents
 from labelling.conftest import OTHER, picture
 from protorect.errors import DataError, OptionError
-from protorect.labelling.classification import Thresholds
+from protorect.labelling.thresholds import Thresholds
 
 EVERYTHING = Thresholds(unknown=0, unsure=0)
 

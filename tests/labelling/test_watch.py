@@ -6,9 +6,9 @@ import pytest
 
 from labelling.conftest import COLOURS, picture
 from protorect.labelling import watching
-from protorect.labelling.classification import Thresholds
 from protorect.labelling.folder import SortedFolder
 from protorect.labelling.sorting import SortOptions, sort_into
+from protorect.labelling.thresholds import Thresholds
 
 
 @pytest.mark.parametrize("mode", ["link", "move"])

@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from protorect.labelling.thresholds import DEFAULT_THRESHOLDS, Thresholds
+
 if TYPE_CHECKING:
     from protorect.labelling.folder import SortedFolder
     from protorect.labelling.sorting import Sorted, Sorter
@@ -58,14 +60,14 @@ def add_to(verbs: Any) -> None:
         "--unknown",
         type=float,
         metavar="SHARE",
-        default=0.1,
+        default=DEFAULT_THRESHOLDS.unknown,
         help="set aside what is less like its class than this share of it (%(default)s; 0: never)",
     )
     add(
         "--unsure",
         type=float,
         metavar="P",
-        default=0.5,
+        default=DEFAULT_THRESHOLDS.unsure,
         help="set aside labels of less probability (%(default)s; 0: never)",
     )
     add("--csv", type=Path, metavar="F.csv", help="write the predictions here, too")
@@ -97,7 +99,6 @@ def run(options: argparse.Namespace) -> int:
     from protorect.cli.output import check_outputs
     from protorect.cli.progress import progress_bar
     from protorect.files import write_text
-    from protorect.labelling.classification import Thresholds
     from protorect.labelling.sorting import SortOptions, sort_into
 
     check_outputs([options.csv])

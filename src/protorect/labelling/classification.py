@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorect.errors import OptionError
 from protorect.labelling.calibration import Calibration, leave_one_out
 from protorect.methods import Method, method
 from protorect.tensors import tensor_of
@@ -20,32 +19,6 @@ SMALL_PILE, METHOD_OF_SMALL_PILE = 2, "cspn"
 _COSINES = "bd-cspn-classes"
 _UNCALIBRATED = Calibration(temperature=10.0, likeness=0.0, spread=1.0)
 _ROWS_AT_ONCE = 16384
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """When a picture is set aside.
-
-    Parameters
-    ----------
-    unknown
-        A picture of less familiarity belongs to none of the classes. It is about the share of
-        pictures of the classes that is set aside by mistake. 0 for never.
-    unsure
-        A picture whose label has less probability is unsure. 0 for never.
-    """
-
-    unknown: float = 0.1
-    unsure: float = 0.5
-
-    def __post_init__(self) -> None:
-        for name in ("unknown", "unsure"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0 <= value <= 1):
-                raise OptionError(f"{name} is {value!r}; it must lie in 0 .. 1.")
-
-
-DEFAULT_THRESHOLDS = Thresholds()
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ from protorect.checkpoint import load_tensors, save_tensors
 from protorect.data.stored import StoredPicture
 from protorect.errors import DataError
 from protorect.labelling.cache import FeatureCache, user_cache
-from protorect.labelling.classification import DEFAULT_THRESHOLDS, Thresholds, classify
+from protorect.labelling.classification import classify
 from protorect.labelling.embedders import DEFAULT_SOURCE, Embedder, load_embedder
 from protorect.labelling.examples import Examples, ExampleSource, find_examples
 from protorect.labelling.pictures import PathLike, PictureSource, Pile, Problem, find_pictures
 from protorect.labelling.predictions import UNKNOWN, UNSURE, Prediction, Predictions
 from protorect.labelling.reading import Embedded, Progress, embed_pictures
+from protorect.labelling.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from protorect.methods import method as checked_method
 
 KIND = "image-classifier"

@@ -10,7 +10,6 @@ from typing import Any
 
 from protorect.errors import DataError, OptionError
 from protorect.labelling.assessment import Assessment
-from protorect.labelling.classification import DEFAULT_THRESHOLDS, Thresholds
 from protorect.labelling.classifier import ImageClassifier
 from protorect.labelling.examples import Examples, ExampleSource, find_examples
 from protorect.labelling.folder import SortedFolder, check_folder_names
@@ -25,6 +24,7 @@ from protorect.labelling.pictures import (
 )
 from protorect.labelling.predictions import Predictions, check_parquet
 from protorect.labelling.reading import Progress
+from protorect.labelling.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 Shown = Callable[[str], AbstractContextManager[Progress]]
 

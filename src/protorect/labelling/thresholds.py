@@ -1,0 +1,33 @@
+"""When a picture is set aside instead of labelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protorect.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When a picture is set aside.
+
+    Parameters
+    ----------
+    unknown
+        A picture of less familiarity belongs to none of the classes. It is about the share of
+        pictures of the classes that is set aside by mistake. 0 for never.
+    unsure
+        A picture whose label has less probability is unsure. 0 for never.
+    """
+
+    unknown: float = 0.2
+    unsure: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("unknown", "unsure"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and 0 <= value <= 1):
+                raise OptionError(f"{name} is {value!r}; it must lie in 0 .. 1.")
+
+
+DEFAULT_THRESHOLDS = Thresholds()
