@@ -47,6 +47,7 @@ TASKS = {
     "one shot": ([1, 1, 1], [6, 6, 6]),
     "unequal": ([1, 4, 2, 1], [9, 0, 3, 1]),
     "two classes": ([3, 2], [5, 5]),
+    "more samples than dimensions": ([2, 2], [14, 14]),
     "one query": ([2, 2, 2], [0, 1, 0]),
 }
 

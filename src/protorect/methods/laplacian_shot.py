@@ -18,6 +18,7 @@ classes in the proportions of the support.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -64,52 +65,77 @@ def laplacian_shot(
     """Logarithm of the assignment of each query to each class, but for a constant of the query."""
     support, query = UnitRows.of(support), UnitRows.of(query)
     n_support, n_query = support.scale.shape[1], query.scale.shape[1]
-    cosines = joint_cosines(support, query)  # (tasks, n, n), the support first
-    lengths = torch.cat([support.scale, query.scale], dim=1) > 0  # 1, or 0 for a zero feature
-    # A shift of all queries changes no distance between them.
-    _, neighbours = nearest_others(cosines[:, n_support:, n_support:], options.neighbours)
-    cosines.diagonal(dim1=-2, dim2=-1).copy_(lengths)
-
-    labelled = membership(labels, ways).to(cosines.dtype).mT
-    labelled = labelled.expand(len(cosines), ways, n_support)
+    samples, neighbours = _samples(support, query, options.neighbours)
+    labelled = membership(labels, ways).to(query.scale.dtype).mT
+    labelled = labelled.expand(len(query.scale), ways, n_support)
     members = torch.nn.functional.pad(labelled, (0, n_query))  # (tasks, ways, n)
-    shift = cosines.new_zeros(1, 1, n_support + n_query)
+    shift = members.new_zeros(1, 1, n_support + n_query)
     prototypes = _means(members, members)
     if options.rectify:
         shift[..., :n_support], shift[..., n_support:] = 1 / n_support, -1 / n_query
-        prototypes = _rectified(cosines, members, prototypes, shift, n_support)
-    near = _nearness(cosines, prototypes, shift)[..., n_support:]
+        prototypes = _rectified(samples, members, prototypes, shift, n_support)
+    near = _nearness(samples, prototypes, shift)[..., n_support:]
     return _agreement(near, neighbours, options).mT
 
 
-# Everything the energy needs is in the cosines of the samples with each other. Below, a vector is
-# its shares (n) in the samples: a prototype, the shift, a shifted query. The product of two is
-# one's shares times the cosines times the other's shares.
+# All vectors that the energy needs are sums of samples: a prototype, the shift, a shifted query.
+# Below, such a vector is its shares (n) in the samples, the support first.
+
+
+class _Samples(NamedTuple):
+    """All samples of each task, by their cosines where they are few and by their rows if not."""
+
+    lengths: Tensor  # (tasks, 1, n), 1, or 0 for a zero feature
+    cosines: Tensor | None
+    rows: UnitRows | None
+
+    def products(self, shares: Tensor) -> Tensor:
+        """Of vectors with every sample, (tasks, ways, n), from their shares of that shape."""
+        if self.cosines is not None:
+            return shares @ self.cosines
+        assert self.rows is not None
+        return self.rows.products(self.rows.weighted_sum(shares.mT)).mT
+
+
+def _samples(support: UnitRows, query: UnitRows, neighbours: int) -> tuple[_Samples, Tensor]:
+    """The samples, and the places (tasks, n_query, k) of the queries nearest to each query."""
+    n_support = support.scale.shape[1]
+    scale = torch.cat([support.scale, query.scale], dim=1)
+    lengths = (scale > 0).to(scale.dtype)
+    if scale.shape[1] > query.rows.shape[-1]:
+        _, places = nearest_others(query.cosines_with(query), neighbours)
+        rows = UnitRows(torch.cat([support.rows, query.rows], dim=1), scale)
+        return _Samples(lengths.unsqueeze(-2), None, rows), places
+    cosines = joint_cosines(support, query)
+    # A shift of all queries changes no distance between them.
+    _, places = nearest_others(cosines[:, n_support:, n_support:], neighbours)
+    cosines.diagonal(dim1=-2, dim2=-1).copy_(lengths)
+    return _Samples(lengths.unsqueeze(-2), cosines, None), places
 
 
 def _means(weights: Tensor, members: Tensor) -> Tensor:
     return weights / members.sum(dim=-1, keepdim=True)
 
 
-def _nearness(cosines: Tensor, prototypes: Tensor, shift: Tensor) -> Tensor:
+def _nearness(samples: _Samples, prototypes: Tensor, shift: Tensor) -> Tensor:
     """Minus squared distances of shifted samples to prototypes but for a constant of the sample.
 
     2 (x + shift).p - |p|^2, as (tasks, ways, n).
     """
-    products = prototypes @ cosines  # of each prototype with each sample
+    products = samples.products(prototypes)
     offsets = ((2 * shift - prototypes) * products).sum(dim=-1, keepdim=True)
     return products.mul_(2).add_(offsets)
 
 
 def _rectified(
-    cosines: Tensor, members: Tensor, prototypes: Tensor, shift: Tensor, n_support: int
+    samples: _Samples, members: Tensor, prototypes: Tensor, shift: Tensor, n_support: int
 ) -> Tensor:
     """Prototypes as means of the support and of the shifted queries nearest to each, weighted."""
     ways = prototypes.shape[-2]
-    shifted = (shift < 0).to(cosines.dtype)  # 1 for a query, which is shifted
-    products = torch.cat([prototypes, shift.expand(len(cosines), 1, -1)], dim=-2) @ cosines
+    shifted = (shift < 0).to(shift.dtype)  # 1 for a query, which is shifted
+    products = samples.products(torch.cat([prototypes, shift.expand(len(members), 1, -1)], dim=-2))
     along, to_shift = products[:, :ways], products[:, ways:]
-    squares = cosines.diagonal(dim1=-2, dim2=-1).unsqueeze(-2) + shifted * (
+    squares = samples.lengths + shifted * (
         2 * to_shift + (shift * to_shift).sum(dim=-1, keepdim=True)
     )
     prototype_squares = (prototypes * along).sum(dim=-1, keepdim=True)

@@ -38,9 +38,15 @@ def nearness(rows: UnitRows, prototypes: Tensor) -> Tensor:
 
 def joint_cosines(support: UnitRows, query: UnitRows) -> Tensor:
     """Cosines of all samples with each other, the support first: (tasks, n, n), symmetric."""
-    across = query.cosines_with(support)  # (tasks, n_query, n_support)
-    of_support = torch.cat([support.cosines_with(support), across.mT], dim=-1)
-    return torch.cat([of_support, torch.cat([across, query.cosines_with(query)], dim=-1)], dim=-2)
+    tasks, first = support.scale.shape
+    n = first + query.scale.shape[1]
+    joint = query.scale.new_empty(tasks, n, n)
+    across = query.cosines_with(support).mT  # (tasks, n_support, n_query), as it lies in memory
+    joint[:, :first, :first] = support.cosines_with(support)
+    joint[:, :first, first:] = across
+    joint[:, first:, :first] = across.mT
+    joint[:, first:, first:] = query.cosines_with(query).mT
+    return joint
 
 
 def nearest_others(cosines: Tensor, count: int) -> tuple[Tensor, Tensor]:
