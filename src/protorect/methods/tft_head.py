@@ -20,7 +20,7 @@ from torch import Tensor
 
 from protorect.functional import Features, normalize
 from protorect.methods.blocks import blocks, member_shares
-from protorect.methods.descent import Adam, cached_bytes, logit_gradient
+from protorect.methods.descent import Adam, LogitGradient, cached_bytes
 from protorect.options import check_number, check_whole
 
 
@@ -70,12 +70,12 @@ def _fine_tuned(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Te
         return log_p * (-options.entropy / p.shape[-1])
 
     optimisers = [Adam(parameters, options.learning_rate) for parameters in (weights, biases)]
+    logits = torch.baddbmm(biases, weights, samples.mT, beta=options.scale)
+    pull = LogitGradient(logits, members, 1.0, slope)
     for _ in range(options.steps):
-        logits = torch.baddbmm(biases, weights, samples.mT, beta=options.scale)
-        log_p = torch.log_softmax(logits, dim=1)
-        pull = logit_gradient(log_p, members, 1.0, slope)
-        gradients = pull @ samples, options.scale * pull.sum(dim=-1, keepdim=True)
+        by_logits = pull.at(logits)
+        gradients = by_logits @ samples, options.scale * by_logits.sum(dim=-1, keepdim=True)
         for adam, gradient in zip(optimisers, gradients, strict=True):
             adam.step(gradient)
-    queries = samples[:, n_support:]
-    return torch.baddbmm(biases, weights, queries.mT, beta=options.scale).mT
+        logits = torch.baddbmm(biases, weights, samples.mT, beta=options.scale)
+    return logits[..., n_support:].mT

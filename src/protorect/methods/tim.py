@@ -22,7 +22,7 @@ from torch import Tensor
 
 from protorect.functional import Features
 from protorect.methods.blocks import blocks, member_shares
-from protorect.methods.descent import Adam, Slope, cached_bytes, logit_gradient
+from protorect.methods.descent import Adam, LogitGradient, Slope, cached_bytes
 from protorect.options import check_number, check_whole
 
 
@@ -67,13 +67,12 @@ def tim(
 
     def slope(p: Tensor, log_p: Tensor) -> Tensor:
         n_query = p.shape[-1]
-        marginal = p.mean(dim=-1, keepdim=True).clamp_(min=torch.finfo(p.dtype).tiny)
-        return torch.sub(
-            marginal.log_().mul_(options.marginal / n_query),
-            log_p,
-            alpha=options.conditional / n_query,
-        )
+        # The logarithm of the sum is that of the mean but for a number that all classes share.
+        marginal = p.sum(dim=-1, keepdim=True).clamp_(min=tiny).log_()
+        marginal *= options.marginal / n_query
+        return torch.sub(marginal, log_p, alpha=options.conditional / n_query)
 
+    tiny = torch.finfo(torch.float32).tiny
     return descend(support, labels, query, ways, options, slope)
 
 
@@ -93,25 +92,24 @@ def descend(
 def _descend(samples: Tensor, members: Tensor, options: TimOptions, slope: Slope) -> Tensor:
     prototypes = member_shares(members) @ samples[:, : members.shape[-1]]
     samples *= options.temperature
-    logits = samples.new_empty(*prototypes.shape[:2], samples.shape[1])  # (tasks, ways, n)
+    logits = _logits(prototypes, samples, options.temperature)
+    pull = LogitGradient(logits, members, options.cross_entropy, slope)
     gradient = torch.empty_like(prototypes)
     adam = Adam(prototypes, options.learning_rate)
     for _ in range(options.iterations):
-        log_p = _log_probabilities(prototypes, samples, options.temperature, logits)
-        pull = logit_gradient(log_p, members, options.cross_entropy, slope)
+        by_logits = pull.at(logits)
         # d logit_ik / d w_k = tau (x_i - w_k)
-        torch.bmm(pull, samples, out=gradient)
-        gradient.addcmul_(pull.sum(-1, keepdim=True), prototypes, value=-options.temperature)
+        torch.bmm(by_logits, samples, out=gradient)
+        gradient.addcmul_(by_logits.sum(-1, keepdim=True), prototypes, value=-options.temperature)
         adam.step(gradient)
-    log_p = _log_probabilities(prototypes, samples, options.temperature, logits)
-    return log_p[..., members.shape[-1] :].mT
+        _logits(prototypes, samples, options.temperature, out=logits)
+    return torch.log_softmax(logits[..., members.shape[-1] :], dim=1).mT
 
 
-def _log_probabilities(
-    prototypes: Tensor, samples: Tensor, temperature: float, logits: Tensor
+def _logits(
+    prototypes: Tensor, samples: Tensor, temperature: float, out: Tensor | None = None
 ) -> Tensor:
-    """log p, (tasks, ways, n); the samples are given times tau, `logits` is room to work in."""
-    torch.bmm(prototypes, samples.mT, out=logits)
+    """-tau/2 |w - x|^2 but for |x|^2, (tasks, ways, n); the samples are given times tau."""
+    logits = torch.bmm(prototypes, samples.mT, out=out)
     lengths = torch.linalg.vector_norm(prototypes, dim=-1, keepdim=True)
-    logits.addcmul_(lengths, lengths, value=-temperature / 2)  # |x|^2 falls out of the softmax
-    return torch.log_softmax(logits, dim=1)
+    return logits.addcmul_(lengths, lengths, value=-temperature / 2)
