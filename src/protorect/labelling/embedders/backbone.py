@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from protorect.backbones.folding import folded
 from protorect.errors import OptionError
 from protorect.extraction import Extractor
 from protorect.training.embedding import embed, laid_out, uses_bfloat16
@@ -17,25 +18,26 @@ class BackboneEmbedder:
     """A backbone with its weights, on a device, in one precision."""
 
     def __init__(self, extractor: Extractor, precision: str, device: str) -> None:
+        made_by = f"{extractor.digest} {extractor.preprocessing}"
+        self._backbone = folded(extractor.backbone)
         try:
-            laid_out(extractor.backbone, device, torch.channels_last)
+            laid_out(self._backbone, device, torch.channels_last)
         except (RuntimeError, AssertionError) as error:  # what torch raises differs by device
             reason = str(error).splitlines()[0]
             raise OptionError(f"device {device!r} cannot be used: {reason}") from error
         self.size = extractor.backbone.size
         self.channels = extractor.backbone.channels
-        self._extractor = extractor
+        self._preprocessing = extractor.preprocessing
         self._half = uses_bfloat16(precision, device)
         self._device = device
-        made_by = f"{extractor.digest} {extractor.preprocessing} {self.size} {self._half}"
-        self.digest = hashlib.sha256(made_by.encode()).hexdigest()
+        self.digest = hashlib.sha256(f"{made_by} {self.size} {self._half}".encode()).hexdigest()
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Features (n, dim) of pictures (n, size, size, channels)."""
         return embed(
-            self._extractor.backbone,
+            self._backbone,
             pictures,
-            self._extractor.preprocessing,
+            self._preprocessing,
             half=self._half,
             device=self._device,
         )
