@@ -1,0 +1,72 @@
+"""EfficientNet-Lite0 as an ONNX file, batch norms folded in: what onnxruntime is measured with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+
+from protorect.backbones import build
+from protorect.backbones.efficientnet_lite import EfficientNetLite0
+
+
+class _Graph:
+    """Nodes and weights as they are added; a value is known by its name and its side."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.weights: list[Any] = []
+
+    def node(self, kind: str, inputs: list[str], **attributes: Any) -> str:
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def weight(self, values: Any) -> str:
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
+        return name
+
+    def layer(self, layer: nn.Sequential, value: str, side: int) -> tuple[str, int]:
+        """Convolution, batch norm, and ReLU6 if there is one."""
+        conv, norm = layer[0], layer[1]
+        scale = (norm.weight / (norm.running_var + norm.eps).sqrt()).detach()
+        kernel = self.weight(conv.weight.detach() * scale[:, None, None, None])
+        bias = self.weight(norm.bias.detach() - norm.running_mean * scale)
+        stride, size = conv.stride[0], conv.kernel_size[0]
+        after = -(-side // stride)
+        missing = max((after - 1) * stride + size - side, 0)
+        pads = [missing // 2] * 2 + [missing - missing // 2] * 2
+        given = {"strides": [stride] * 2, "pads": pads, "group": conv.groups}
+        value = self.node("Conv", [value, kernel, bias], **given)
+        if len(layer) == 3:
+            value = self.node("Clip", [value, self.weight(0.0), self.weight(6.0)])
+        return value, after
+
+
+def write_lite0(path: Path) -> None:
+    """Write the network; it takes (n, 3, 224, 224) prepared pixels and gives (n, 1280)."""
+    network = build("efficientnet-lite0")
+    assert isinstance(network, EfficientNetLite0)
+    graph = _Graph()
+    value, side = graph.layer(network.stem, "pixels", network.size)
+    for block in network.blocks:
+        before = value
+        if isinstance(block.expand, nn.Sequential):
+            value, side = graph.layer(block.expand, value, side)
+        value, side = graph.layer(block.depthwise, value, side)
+        value, side = graph.layer(block.project, value, side)
+        if block.adds:
+            value = graph.node("Add", [value, before])
+    value, _ = graph.layer(network.head, value, side)
+    value = graph.node("Flatten", [graph.node("GlobalAveragePool", [value])])
+    taken = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 224, 224])
+    given = helper.make_tensor_value_info(value, TensorProto.FLOAT, ["n", 1280])
+    made = helper.make_graph(graph.nodes, "lite0", [taken], [given], graph.weights)
+    onnx.save(
+        helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
+    )
