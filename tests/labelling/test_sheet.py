@@ -119,6 +119,9 @@ def test_the_command_makes_it_with_its_thumbnails(world, capsys):
         assert (world.out / link).exists()
     assert json.loads((world.out / "evaluation.json").read_text())["accuracy"] == 96.0
     assert (world.out / "confusion.svg").read_text().startswith("<svg")
+    assert main([*map(str, given), "--network", world.weights, "--no-sheet"]) == 0
+    for name in ("index.html", "evaluation.json", "confusion.svg"):
+        assert not (world.out / name).exists()  # nothing of an earlier sorting stays
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
     assert main(["undo", str(world.out)]) == 0
     assert world.tree() == before
@@ -130,6 +133,20 @@ def test_a_page_that_was_edited_survives_undo(world):
     (world.out / "predictions.csv").write_text("corrected")
     assert main(["undo", str(world.out)]) == 0
     assert [path.name for path in world.out.iterdir()] == ["predictions.csv"]
+
+
+def test_a_table_that_was_corrected_can_be_the_examples_and_is_kept(world):
+    sort = ["sort", str(world.pile), "--out", str(world.out), "--network", world.weights]
+    assert main([*sort, "--examples", str(world.examples), "--no-sheet"]) == 0
+    table = world.out / "predictions.csv"
+    corrected = table.read_text().replace(",red,", ",rouge,")
+    table.write_text(corrected)
+    before = world.tree()
+    assert main([*sort, "--examples", str(table), "--no-sheet"]) == 2  # all of the pile is examples
+    assert world.tree() == before
+    assert main([*sort, "--examples", str(world.examples), "--no-sheet"]) == 0
+    assert (world.out / "edited predictions.csv").read_text() == corrected
+    assert table.read_text().startswith("path,label")
 
 
 def test_a_thumbnail_of_a_picture_that_is_gone(world):

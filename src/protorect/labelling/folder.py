@@ -144,8 +144,19 @@ class SortedFolder:
 
     def write(self, name: str, text: str) -> None:
         """Write one of our own files, and remember what was written."""
+        self.clear(name)
         write_text(self.root / name, text)
         self.remember(name)
+
+    def clear(self, *names: str) -> None:
+        """Remove our own files of an earlier sorting; one that was edited gets another name."""
+        held = self._outputs()
+        for name in names:
+            path = self.root / name
+            if path.is_file() and content_of(path) == held.get(name):
+                path.unlink()
+            elif os.path.lexists(path):
+                os.rename(path, self.root / self._free_name("", f"edited {name}", set()))
 
     def remember(self, *names: str) -> None:
         """Keep the contents of our own files, so that undo knows one that was changed."""
@@ -164,11 +175,11 @@ class SortedFolder:
 
     def _free_name(self, folder: str, name: str, taken: set[str]) -> str:
         """`folder/name`, or `folder/name (2)` and so on where that is taken."""
-        stem, suffix = os.path.splitext(name)
-        number, free = 1, f"{folder}/{name}"
+        stem, suffix = os.path.splitext(os.path.join(folder, name))
+        number, free = 1, stem + suffix
         while free.casefold() in taken or os.path.lexists(self.root / free):
             number += 1
-            free = f"{folder}/{stem} ({number}){suffix}"
+            free = f"{stem} ({number}){suffix}"
         return free
 
     def _place(
@@ -210,7 +221,7 @@ class SortedFolder:
         for name, digest in self._outputs().items():
             path = self.root / name
             if path.is_file() and content_of(path) == digest:
-                path.unlink()
+                path.unlink()  # one that was edited stays
         thumbnails = self.root / THUMBNAILS
         if not thumbnails.is_symlink():
             for path in thumbnails.glob("*.jpg"):

@@ -54,6 +54,7 @@ def write_outputs(
         How right the labels are, where the truth is known.
     """
     entries = folder.entries
+    folder.clear(PARQUET, ERRORS, EVALUATION, CONFUSION, SHEET)
     rows = [(*written_row(entry.prediction), printable(entry.to)) for entry in entries]
     folder.write(PREDICTIONS, table_text((*COLUMNS, "placed"), rows))
     if parquet:
@@ -62,8 +63,6 @@ def write_outputs(
     if problems:
         told = [(printable(path), reason) for path, reason in problems]
         folder.write(ERRORS, table_text(Problem._fields, told))
-    else:
-        (folder.root / ERRORS).unlink(missing_ok=True)
     assessment, plot = None, ""
     if truth:
         assessment = assess(entries, _classes(folder))

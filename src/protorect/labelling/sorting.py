@@ -135,18 +135,25 @@ class Sorter:
         kept = tuple(picture for picture in found.pictures if picture.file not in placed)
         return replace(found, pictures=kept)
 
-    def sort(self, pile: Pile, folder: SortedFolder) -> Sorted:
-        """Sort pictures; those sorted before take part in it but stay where they are."""
-        before = [stored(folder.root / entry.to) for entry in folder.entries]
+    def sort(self, pile: Pile, folder: SortedFolder, replaces: bool = False) -> Sorted:
+        """Sort pictures; those sorted before take part in it but stay where they are.
+
+        Or, where this sorting `replaces` what is in the folder, are taken away at the last moment.
+        """
+        entries = [] if replaces else folder.entries
+        before = [stored(folder.root / entry.to) for entry in entries]
         with self.shown("pictures") as progress:
             embedded = self.classifier.embed((*before, *pile.pictures), progress)
         whole = self.classifier.sort(embedded, self.options.thresholds)
         predictions = _only(whole, {picture.file for picture in pile.pictures})
         pairs = zip(self.examples.pictures, self.examples.labels, strict=True)
         examples = [(picture.file, label) for picture, label in pairs]
+        left: list[Problem] = []
+        if replaces:
+            folder, left = folder.emptied()
         with self.shown(self.options.mode) as progress:
             folder, problems = folder.add(predictions, self.options.mode, examples, progress)
-        problems = [*self.classifier.problems, *predictions.problems, *problems]
+        problems = [*self.classifier.problems, *predictions.problems, *left, *problems]
         return Sorted(
             folder, len(predictions), 0, tuple(problems), predictions.examples, pile.others
         )
@@ -191,17 +198,16 @@ def sort_into(
     sorter = Sorter.learn(examples, options, shown, **of_classifier)
     problems: list[Problem] = []
     finished = 0
+    replaces = folder.mode in ("link", "copy")
     if folder.mode == "move":
         finished = folder.left()
         with sorter.shown("move") as progress:
             problems += folder.finish(progress)
-    elif folder.batches:
-        folder, problems = folder.emptied()
-    pile = sorter.pile(pictures, folder)
+    pile = sorter.pile(pictures, replace(folder, batches=()) if replaces else folder)
     if pile.pictures:
-        done = sorter.sort(pile, folder)
+        done = sorter.sort(pile, folder, replaces)
         done = replace(done, problems=(*problems, *done.problems), finished=finished)
-    elif folder.batches or may_be_empty:
+    elif folder.mode == "move" or may_be_empty:
         done = Sorted(folder, 0, finished, tuple(problems), (), pile.others)
     else:
         raise DataError("there is no picture to sort; give a folder, a pattern or a list of them.")
