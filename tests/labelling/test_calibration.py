@@ -81,7 +81,7 @@ def calibration_error(probability, right):
     ) / len(right)
 
 
-@pytest.mark.parametrize("name", ["bd-cspn-classes", "bd-cspn", "cspn", "bd-i"])
+@pytest.mark.parametrize("name", ["bd-cspn-plus", "bd-cspn-classes", "bd-cspn", "cspn", "bd-i"])
 def test_probabilities_mean_what_they_say(name):
     errors = []
     for seed in range(4):
@@ -105,7 +105,7 @@ def test_foreign_pictures_are_unfamiliar_and_the_share_of_mistakes_is_what_was_a
 
 def test_a_handful_is_not_used_to_correct_the_examples():
     assert chosen_method(None, 11, 6).name == "cspn"
-    assert chosen_method(None, 12, 6).name == "bd-cspn-classes"
+    assert chosen_method(None, 12, 6).name == "bd-cspn-plus"
     assert chosen_method("bd-c", 1, 6).name == "bd-c"
     support, labels, pile, truth = task(spread=0.5)
     one = classify(support, labels, pile[:1])

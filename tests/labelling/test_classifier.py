@@ -29,7 +29,7 @@ def test_a_pile_is_labelled_and_nothing_is_touched(world):
     assert row.probability > 0.5
     assert 0 <= row.margin <= row.probability
     assert row.runner_up in found.classes
-    assert found.method == "bd-cspn-classes"
+    assert found.method == "bd-cspn-plus"
     assert found.frame.shape == (24, 7)
     assert list(found.frame.columns) == list(row._fields)
 

@@ -13,7 +13,7 @@ from protorect.labelling.calibration import Calibration, leave_one_out
 from protorect.methods import Method, method
 from protorect.tensors import tensor_of
 
-DEFAULT_METHOD = "bd-cspn-classes"
+DEFAULT_METHOD = "bd-cspn-plus"
 # A pile of fewer pictures a class says nothing about the classes: examples alone decide.
 SMALL_PILE, METHOD_OF_SMALL_PILE = 2, "cspn"
 _COSINES = "bd-cspn-classes"
