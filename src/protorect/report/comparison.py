@@ -44,7 +44,7 @@ def comparison_tables(comparison: Comparison) -> list[RichTable]:
         _rich(f"{name}: accuracy in %", *accuracy_grid(comparison, name))
         for name in feature_names(comparison)
     ]
-    title = f"over {len(comparison.columns)} columns; {_critical(comparison)}"
+    title = f"over {len(comparison.columns)} columns. {_critical(comparison)}"
     return [*tables, _rich(title, *summary_grid(comparison))]
 
 
@@ -111,7 +111,7 @@ def _rank_section(comparison: Comparison) -> Section:
         ),
         Table(
             f"Over {len(comparison.columns)} columns (feature set, world, shot). "
-            f"{_critical(comparison).capitalize()}. Speed on this machine, all methods one after "
+            f"{_critical(comparison)}. Speed on this machine, all methods one after "
             "the other.",
             *summary_grid(comparison),
         ),
@@ -136,7 +136,7 @@ def _feature_section(comparison: Comparison, name: str) -> Section:
 
 
 def _critical(comparison: Comparison) -> str:
-    return f"ranks differ from {comparison.critical_difference:.2f} on (Nemenyi, 5 %)"
+    return f"Mean ranks differ from {comparison.critical_difference:.2f} on (Nemenyi, 5 %)"
 
 
 def _told(settings: dict[str, Any]) -> dict[str, str]:
