@@ -41,6 +41,12 @@ def test_options_are_written_behind_the_name():
     assert method("cspn").name == "cspn"
 
 
+def test_options_given_one_after_the_other_are_one_list():
+    chosen = method("bd-cspn:z=4").with_options(epsilon=2.5)
+    assert chosen.name == "bd-cspn:z=4,epsilon=2.5"
+    assert method(chosen.name) == chosen
+
+
 def test_all_is_every_method_once():
     assert chosen_methods("all") == chosen_methods(["cspn", "all"]) == list(METHODS.values())
     assert [one.name for one in chosen_methods(["cspn:z=1", "cspn", "cspn:z=1"])] == [

@@ -44,7 +44,7 @@ class Choice:
 def has_free_z(chosen: Method) -> bool:
     """Whether a method rectifies with a Z that was not given behind its name."""
     written = chosen.name.partition(":")[2]
-    fixed = any(item.startswith("z=") for item in written.replace(":", ",").split(","))
+    fixed = any(item.startswith("z=") for item in written.split(","))
     return getattr(chosen.options, "z", 0) != 0 and not fixed
 
 

@@ -87,7 +87,8 @@ class Method:
             if option not in known:
                 raise unknown_name(f"option of {self.name}", option, known)
         suffix = ",".join(f"{option}={written(value)}" for option, value in changes.items())
-        name = f"{self.name}:{suffix}" if suffix else self.name
+        between = "," if ":" in self.name else ":"
+        name = f"{self.name}{between}{suffix}" if suffix else self.name
         return replace(self, name=name, options=replace(self.options, **changes))
 
 
