@@ -66,8 +66,9 @@ class Browser:
     def press(self, *keys):
         for key in keys:
             text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-            self._call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
-            self._call("Input.dispatchKeyEvent", type="keyUp", key=key)
+            code = {"windowsVirtualKeyCode": 27} if key == "Escape" else {}
+            self._call("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **code)
+            self._call("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
 
     def screenshot(self, path):
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot")["data"]))

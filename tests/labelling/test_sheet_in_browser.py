@@ -70,10 +70,11 @@ def test_enter_shows_it_large_and_escape_goes_back(browser):
     width = "large.querySelector('img').naturalWidth"
     assert browser.run(WAIT.format(width, 40)) == 40  # the picture itself, not its thumbnail
     browser.press("ArrowRight")
-    assert browser.run("large.querySelector('strong').textContent") != name
-    browser.run("large.close()")
-    assert browser.run(FOCUS) != name
-    assert not browser.run("large.open")
+    other = browser.run("large.querySelector('strong').textContent")
+    assert other != name
+    browser.press("Escape")
+    assert not browser.run(WAIT.format("large.open", "false"))
+    assert browser.run(WAIT.format(FOCUS, f"'{other}'")) == other
 
 
 def test_n_and_p_go_from_class_to_class(browser):
