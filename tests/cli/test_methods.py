@@ -1,5 +1,6 @@
 """`protorect methods` tells what there is, and docs/methods.md is what it prints."""
 
+import re
 from pathlib import Path
 
 from protorect import METHODS
@@ -35,3 +36,8 @@ def test_the_page_is_what_the_command_prints(capsys):
     assert capsys.readouterr().out == PAGE.read_text()
     for name in METHODS:
         assert f"| `{name}` |" in PAGE.read_text()
+
+
+def test_every_row_of_a_table_has_its_three_columns():
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}

@@ -76,7 +76,7 @@ def _section(methods: list[Method]) -> str:
     if texts:
         lines += ["| option | default | |", "|---|---|---|"]
         lines += [
-            f"| `{name}` | {_shown(getattr(options, name))} | {text} |"
+            f"| `{name}` | {_shown(getattr(options, name))} | {_cell(text)} |"
             for name, text in texts.items()
         ]
     return "\n".join(lines).rstrip() + "\n"
@@ -88,3 +88,8 @@ def _shown(value: Any) -> str:
 
 def _wrapped(paragraphs: Iterable[str], width: int) -> list[str]:
     return [line for text in paragraphs for line in (*textwrap.wrap(text, width), "")]
+
+
+def _cell(text: str) -> str:
+    """Text for a cell of a table, whose columns a bare stroke would part."""
+    return text.replace("|", r"\|")
