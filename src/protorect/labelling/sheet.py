@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup
 
 from protorect.data.stored import printable
@@ -19,6 +19,7 @@ from protorect.labelling.assessment import Assessment
 from protorect.labelling.journal import Entry
 from protorect.labelling.predictions import UNKNOWN, UNSURE
 from protorect.labelling.thumbnails import thumbnail_name
+from protorect.report.templates import templates_of
 
 DOUBTFUL = 0.8  # a label of less probability is marked
 _ASIDE = {UNSURE: "Unsure", UNKNOWN: "Unknown"}
@@ -149,11 +150,4 @@ def _part(name: str) -> str:
 
 @cache
 def _template() -> Template:
-    templates = Environment(
-        loader=PackageLoader("protorect", "labelling"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return templates.get_template("sheet.html.jinja")
+    return templates_of("labelling").get_template("sheet.html.jinja")

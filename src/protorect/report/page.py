@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup, escape
 
 from protorect.errors import DataError
 from protorect.evaluation import Result
 from protorect.report.tables import results_grid
+from protorect.report.templates import templates_of
 
 
 @dataclass(frozen=True)
@@ -111,14 +112,7 @@ def render(page: Page) -> str:
 
 @cache
 def _template() -> Template:
-    templates = Environment(
-        loader=PackageLoader("protorect", "report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    templates = templates_of("report")
     templates.filters |= {"prose": _prose, "cell": _cell}
     return templates.get_template("page.html.jinja")
 
