@@ -72,7 +72,7 @@ def alpha_tim(
     """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
     alpha = options.alpha_of(labels.shape[-1] / ways)
 
-    def slope(p: Tensor, log_p: Tensor) -> Tensor:
+    def slope(p: Tensor, logits: Tensor) -> Tensor:
         factor = alpha / (alpha - 1) / p.shape[-1]
         marginal = p.mean(dim=-1, keepdim=True).pow_(alpha - 1).mul_(options.marginal * factor)
         return torch.sub(marginal, p.pow(alpha - 1), alpha=options.conditional * factor)

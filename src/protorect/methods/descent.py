@@ -11,8 +11,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-# (probabilities, their logarithms) of the queries, (tasks, ways, n_query) -> the derivative of the
-# objective by each probability, in the same shape
+# (probabilities, logits) of the queries, (tasks, ways, n_query) -> the derivative of the objective
+# by each probability, in the same shape. What is added to all classes of a query alike falls out,
+# so that the logits are as good as the logarithms of the probabilities.
 Slope = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -28,30 +29,32 @@ class LogitGradient:
     """Derivative of an objective by the logits, with the room it is worked out in.
 
     The objective is the mean cross-entropy of the support times `cross_entropy`, and a term on the
-    queries' probabilities p whose derivative by p is `slope`, but for what is added to all classes
-    of a query alike.
+    queries' probabilities p whose derivative by p is `slope`. The logits (tasks, ways, n_support +
+    n_query) stay in one place, where every step writes them anew.
     """
 
     def __init__(self, logits: Tensor, members: Tensor, cross_entropy: float, slope: Slope) -> None:
         n_support = members.shape[-1]
-        self._members = members
-        self._weight = cross_entropy / n_support
-        self._slope = slope
-        self._log_p = torch.empty_like(logits)
-        self._log_query = self._log_p[..., n_support:]
+        self._logits, self._query_logits = logits, logits[..., n_support:]
+        self._p = torch.empty_like(logits)
+        self._p_support, self._p_query = self._p[..., :n_support], self._p[..., n_support:]
         self._gradient = torch.empty_like(logits)
-        self._support = self._gradient[..., :n_support]
-        self._query = self._gradient[..., n_support:]
+        self._by_support = self._gradient[..., :n_support]
+        self._by_query = self._gradient[..., n_support:]
+        self._mean_slope = torch.empty_like(self._query_logits[:, :1])
+        self._weight = cross_entropy / n_support
+        self._pull = members * -self._weight
+        self._slope = slope
 
-    def at(self, logits: Tensor) -> Tensor:
+    def now(self) -> Tensor:
         """The derivative (tasks, ways, n_support + n_query), valid until the next is asked for."""
-        torch.log_softmax(logits, dim=1, out=self._log_p)
-        torch.exp(self._log_p, out=self._gradient)
-        self._support.sub_(self._members).mul_(self._weight)
+        p = self._p_query
+        torch.softmax(self._logits, dim=1, out=self._p)
+        torch.add(self._pull, self._p_support, alpha=self._weight, out=self._by_support)
         # Through the softmax: dF/dlogit_k = p_k (dF/dp_k - sum_l p_l dF/dp_l)
-        slopes = self._slope(self._query, self._log_query)
-        slopes -= (self._query * slopes).sum(dim=1, keepdim=True)
-        self._query.mul_(slopes)
+        torch.mul(p, self._slope(p, self._query_logits), out=self._by_query)
+        torch.sum(self._by_query, dim=1, keepdim=True, out=self._mean_slope)
+        self._by_query.addcmul_(p, self._mean_slope, value=-1)
         return self._gradient
 
 
@@ -64,17 +67,28 @@ class Adam:
     def __init__(self, weights: Tensor, learning_rate: float) -> None:
         self._weights = weights
         self._learning_rate = learning_rate
-        self._steps = 0
+        self._steps = torch.zeros((), device=weights.device)
         self._mean = torch.zeros_like(weights)
         # Not quite 0, whose root takes twenty times as long; far below the 1e-8 that is added to it
         self._square = torch.full_like(weights, 1e-30)
-        self._room = torch.empty_like(weights)
 
     def step(self, gradient: Tensor) -> None:
         """Move the weights against the gradient."""
         self._steps += 1
-        first, second = 1 - 0.9**self._steps, (1 - 0.999**self._steps) ** 0.5
-        self._mean.lerp_(gradient, 0.1)
-        self._square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-        spread = torch.sqrt(self._square, out=self._room).add_(1e-8 * second)
-        self._weights.addcdiv_(self._mean, spread, value=-self._learning_rate * second / first)
+        # What torch.optim.Adam(fused=True) calls: one pass over the weights. The optimiser itself
+        # takes longer to get there than the pass does.
+        torch._fused_adam_(
+            [self._weights],
+            [gradient],
+            [self._mean],
+            [self._square],
+            [],
+            [self._steps],
+            lr=self._learning_rate,
+            beta1=0.9,
+            beta2=0.999,
+            weight_decay=0.0,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )

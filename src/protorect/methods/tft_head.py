@@ -66,16 +66,16 @@ def _fine_tuned(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Te
     biases = weights.new_zeros(*weights.shape[:2], 1)
     samples *= options.scale
 
-    def slope(p: Tensor, log_p: Tensor) -> Tensor:
-        return log_p * (-options.entropy / p.shape[-1])
+    def slope(p: Tensor, logits: Tensor) -> Tensor:
+        return logits * (-options.entropy / p.shape[-1])
 
     optimisers = [Adam(parameters, options.learning_rate) for parameters in (weights, biases)]
     logits = torch.baddbmm(biases, weights, samples.mT, beta=options.scale)
     pull = LogitGradient(logits, members, 1.0, slope)
     for _ in range(options.steps):
-        by_logits = pull.at(logits)
+        by_logits = pull.now()
         gradients = by_logits @ samples, options.scale * by_logits.sum(dim=-1, keepdim=True)
         for adam, gradient in zip(optimisers, gradients, strict=True):
             adam.step(gradient)
-        logits = torch.baddbmm(biases, weights, samples.mT, beta=options.scale)
+        torch.baddbmm(biases, weights, samples.mT, beta=options.scale, out=logits)
     return logits[..., n_support:].mT

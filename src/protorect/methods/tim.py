@@ -65,12 +65,12 @@ def tim(
 ) -> Tensor:
     """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
 
-    def slope(p: Tensor, log_p: Tensor) -> Tensor:
+    def slope(p: Tensor, logits: Tensor) -> Tensor:
         n_query = p.shape[-1]
         # The logarithm of the sum is that of the mean but for a number that all classes share.
         marginal = p.sum(dim=-1, keepdim=True).clamp_(min=tiny).log_()
         marginal *= options.marginal / n_query
-        return torch.sub(marginal, log_p, alpha=options.conditional / n_query)
+        return torch.sub(marginal, logits, alpha=options.conditional / n_query)
 
     tiny = torch.finfo(torch.float32).tiny
     return descend(support, labels, query, ways, options, slope)
@@ -92,24 +92,23 @@ def descend(
 def _descend(samples: Tensor, members: Tensor, options: TimOptions, slope: Slope) -> Tensor:
     prototypes = member_shares(members) @ samples[:, : members.shape[-1]]
     samples *= options.temperature
-    logits = _logits(prototypes, samples, options.temperature)
+    logits = samples.new_empty(*prototypes.shape[:2], samples.shape[1])
+    _write_logits(logits, prototypes, samples, options.temperature)
     pull = LogitGradient(logits, members, options.cross_entropy, slope)
     gradient = torch.empty_like(prototypes)
     adam = Adam(prototypes, options.learning_rate)
     for _ in range(options.iterations):
-        by_logits = pull.at(logits)
+        by_logits = pull.now()
         # d logit_ik / d w_k = tau (x_i - w_k)
-        torch.bmm(by_logits, samples, out=gradient)
-        gradient.addcmul_(by_logits.sum(-1, keepdim=True), prototypes, value=-options.temperature)
+        torch.mul(prototypes, by_logits.sum(dim=-1, keepdim=True), out=gradient)
+        gradient.baddbmm_(by_logits, samples, beta=-options.temperature)
         adam.step(gradient)
-        _logits(prototypes, samples, options.temperature, out=logits)
+        _write_logits(logits, prototypes, samples, options.temperature)
     return torch.log_softmax(logits[..., members.shape[-1] :], dim=1).mT
 
 
-def _logits(
-    prototypes: Tensor, samples: Tensor, temperature: float, out: Tensor | None = None
-) -> Tensor:
+def _write_logits(logits: Tensor, prototypes: Tensor, samples: Tensor, temperature: float) -> None:
     """-tau/2 |w - x|^2 but for |x|^2, (tasks, ways, n); the samples are given times tau."""
-    logits = torch.bmm(prototypes, samples.mT, out=out)
+    torch.bmm(prototypes, samples.mT, out=logits)
     lengths = torch.linalg.vector_norm(prototypes, dim=-1, keepdim=True)
-    return logits.addcmul_(lengths, lengths, value=-temperature / 2)
+    logits.sub_(lengths.square_(), alpha=temperature / 2)
