@@ -33,6 +33,7 @@ from protorect.methods.soft_kmeans import SoftKMeansOptions, soft_kmeans
 from protorect.methods.tft_head import TftHeadOptions, tft_head
 from protorect.methods.tim import TimOptions, tim
 from protorect.methods.tim_adm import TimAdmOptions, tim_adm
+from protorect.unitrows import UnitRows
 
 Family = Literal["inductive", "transductive"]
 ALL = "all"
@@ -65,7 +66,7 @@ class Method:
     family: Family
 
     def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:
-        """Score the queries, (tasks, n_query, ways).
+        """Score the queries, (tasks, n_query, ways); without queries there is nothing to do.
 
         Parameters
         ----------
@@ -76,7 +77,11 @@ class Method:
         query
             (tasks, n_query, dim)
         """
-        return self.function(support, labels, query, int(labels.max()) + 1, self.options)
+        ways = int(labels.max()) + 1
+        rows = query.rows if isinstance(query, UnitRows) else query
+        if rows.shape[1] == 0:
+            return UnitRows.of(rows).scale.new_empty(len(rows), 0, ways)
+        return self.function(support, labels, query, ways, self.options)
 
     def with_options(self, **changes: Any) -> Method:
         """The same method with other options; its name says which."""
