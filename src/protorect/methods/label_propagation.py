@@ -36,8 +36,10 @@ class LabelPropagationOptions:
     alpha
         How much of its label a sample takes from its neighbours; 0.99 as in both papers.
     sigma
-        Width of the similarity exp(-distance^2 / (2 sigma^2)) between normalised features; the
-        papers give none that would hold for other features.
+        Width of the similarity exp(-distance^2 / (2 sigma^2)) between normalised features. The
+        papers give none that would hold for other features; this one was chosen on the validation
+        classes of Omniglot and CUB (ConvNet-64, and EfficientNet-Lite0 on CUB; classes equal and
+        not), where 0.05 to 0.1 do equally well and 0.2 is worse.
     """
 
     neighbours: int = 20
