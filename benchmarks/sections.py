@@ -15,6 +15,7 @@ from types import ModuleType
 
 SECTIONS = {
     "episodes": "Episodes",
+    "methods": "Methods",
     "training": "Training",
     "extraction": "Extraction",
     "preparing": "Preparing data sets",
