@@ -11,10 +11,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-# (probabilities, logits) of the queries, (tasks, ways, n_query) -> the derivative of the objective
-# by each probability, in the same shape. What is added to all classes of a query alike falls out,
+# (probabilities, logits) of the queries and where to write the derivative of the objective by each
+# probability, all (tasks, ways, n_query). What is added to all classes of a query alike falls out,
 # so that the logits are as good as the logarithms of the probabilities.
-Slope = Callable[[Tensor, Tensor], Tensor]
+Slope = Callable[[Tensor, Tensor, Tensor], object]
 
 
 def cached_bytes() -> int:
@@ -29,8 +29,8 @@ class LogitGradient:
     """Derivative of an objective by the logits, with the room it is worked out in.
 
     The objective is the mean cross-entropy of the support times `cross_entropy`, and a term on the
-    queries' probabilities p whose derivative by p is `slope`. The logits (tasks, ways, n_support +
-    n_query) stay in one place, where every step writes them anew.
+    queries' probabilities p; `slope` writes its derivative by p. The logits (tasks, ways, n_support
+    + n_query) stay in one place, where every step writes them anew.
     """
 
     def __init__(self, logits: Tensor, members: Tensor, cross_entropy: float, slope: Slope) -> None:
@@ -48,13 +48,13 @@ class LogitGradient:
 
     def now(self) -> Tensor:
         """The derivative (tasks, ways, n_support + n_query), valid until the next is asked for."""
-        p = self._p_query
+        p, gradient = self._p_query, self._by_query
         torch.softmax(self._logits, dim=1, out=self._p)
         torch.add(self._pull, self._p_support, alpha=self._weight, out=self._by_support)
         # Through the softmax: dF/dlogit_k = p_k (dF/dp_k - sum_l p_l dF/dp_l)
-        torch.mul(p, self._slope(p, self._query_logits), out=self._by_query)
-        torch.sum(self._by_query, dim=1, keepdim=True, out=self._mean_slope)
-        self._by_query.addcmul_(p, self._mean_slope, value=-1)
+        self._slope(p, self._query_logits, gradient)
+        torch.sum(gradient.mul_(p), dim=1, keepdim=True, out=self._mean_slope)
+        gradient.addcmul_(p, self._mean_slope, value=-1)
         return self._gradient
 
 

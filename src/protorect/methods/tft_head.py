@@ -66,8 +66,8 @@ def _fine_tuned(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Te
     biases = weights.new_zeros(*weights.shape[:2], 1)
     samples *= options.scale
 
-    def slope(p: Tensor, logits: Tensor) -> Tensor:
-        return logits * (-options.entropy / p.shape[-1])
+    def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
+        torch.mul(logits, -options.entropy / p.shape[-1], out=out)
 
     optimisers = [Adam(parameters, options.learning_rate) for parameters in (weights, biases)]
     logits = torch.baddbmm(biases, weights, samples.mT, beta=options.scale)

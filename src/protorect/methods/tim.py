@@ -65,12 +65,12 @@ def tim(
 ) -> Tensor:
     """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
 
-    def slope(p: Tensor, logits: Tensor) -> Tensor:
+    def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
         n_query = p.shape[-1]
         # The logarithm of the sum is that of the mean but for a number that all classes share.
         marginal = p.sum(dim=-1, keepdim=True).clamp_(min=tiny).log_()
         marginal *= options.marginal / n_query
-        return torch.sub(marginal, logits, alpha=options.conditional / n_query)
+        torch.sub(marginal, logits, alpha=options.conditional / n_query, out=out)
 
     tiny = torch.finfo(torch.float32).tiny
     return descend(support, labels, query, ways, options, slope)
