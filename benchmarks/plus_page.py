@@ -7,41 +7,55 @@ from typing import Any
 HEAD = """\
 # BD-CSPN-plus
 
-Tables made by `python -m benchmarks.plus_study FEATURES...`; do not edit. `bd-cspn-plus` keeps \
-the paper's two corrections and gives each a safeguard. No class sizes are known, nothing is \
-trained, and there is one set of defaults.
+Tables made by `python -m benchmarks.plus_study FEATURES...`; do not edit. `bd-cspn-plus` takes \
+the paper's rectification further: it reads the pile twice, and the pile decides which reading is \
+right. No class sizes are known, nothing is trained, and there is one set of defaults.
 
 ## What it does
 
 All features have length one. With prototypes P_n (eq. 3), N ways, K_n shots and M queries:
 
-1. **Centre.** c is the mean of the P_n; support and queries are seen from there.
-2. **A shift that is trusted as far as it can be.** d = c - mean(queries) is the paper's shift \
-(eq. 8). If the queries hold the classes equally, d is sampling noise, and its squared length is \
-expected to be
+1. **Centre.** c is the mean of the P_n. Every sample becomes normalise(x - c). S_n is the sum of \
+the support samples of class n, cos_in the cosine of query i with S_n.
+2. **Wary reading**, for a pile of which nothing is known. `rounds` times, of the queries \
+predicted as a class the `joining` with the highest cosine join it: the prototype is S_n plus \
+these queries, with weight (softmax(scale cos) / that of the surest)^power, divided by the root \
+of the sum of these weights. Pseudo-labels are wrong together, so n of them count as the root of \
+n. Foreign queries seldom are among the few. In the end p_in = softmax(scale cos), and u_i is the \
+weight in the last round, 0 for what did not join.
+3. **Equal reading**, for a pile in equal parts. q_in is proportional to o_n exp(sharpness \
+cos_in) with odds o_n such that every class gets M / N queries (eight rounds of Sinkhorn's \
+algorithm), the prototype is S_n plus all queries under q_in, and that twice. A class whose \
+prototype lies near all queries no longer draws them: this is the paper's cross-class bias, \
+removed class by class where the shift (eq. 8) moves all queries alike. Every query weighs (M / \
+N)^-1/2.
+4. **Evidence.** Which reading is right shows in how likely the queries are. With the prototypes \
+of the equal reading's first round and proportions r_n,
 
-       e = s2 (sum_n 1 / K_n / N^2 + 1 / M),
+       L(r) = sum_i log sum_n r_n exp(sharpness cos_in),   E = max_r L(r) - L(1 / N),
 
-   where s2 is the scatter of a sample around the mean of its class, the queries counted to the \
-class they are predicted as. In hundreds of dimensions |d|^2 keeps close to e, so an excess tells \
-unequal classes or foreign queries, without a guess at either. The share taken is
+   the maximum by eight rounds of expectation and maximisation. In equal parts E is near 0, \
+although the prototypes are biased; unequal classes and foreign queries raise it. The equal \
+reading's share is
 
-       t = min(1, e / |d|^2)^caution,  and 0 where M < N.
+       t = exp(-E / (tolerance (N - 1))),  and 0 where M < N.
 
-   Queries become normalise(x + t d - c), the support normalise(x - c).
-3. **Rounds.** Each time, of the queries predicted as a class the `joining` with the highest \
-cosine join it, with weight (softmax(scale cos) / that of the surest)^power, divided by the root \
-of the sum of these weights. The prototype is the sum of the support samples and the weighted \
-queries. Pseudo-labels are wrong together, so n of them count as the root of n.
-4. **Answer**: cosines with the prototypes of the last round.
+5. **Regression.** Directions W_n minimise the squared error to the labels of the support and to \
+(1 - t) p + t q of the queries, less 1 / N, each query weighing (1 - t) u_i + t (M / N)^-1/2 and \
+the support 1 (unequal shots evened out), plus penalty |W|^2; `steps` steps of conjugate \
+gradients from zero. The first step gives weighted prototypes, the further ones take out what the \
+classes share.
+6. **Answer**: cosines with W_n, plus t times the logarithm of the odds that share the queries \
+equally, divided by sharpness.
 
-Options and defaults are in [methods.md](methods.md); they were chosen on validation classes only.
+Options and defaults are in [methods.md](methods.md); they were chosen on validation classes \
+only.
 
 ## Against others
 
 Accuracy in %, 1-shot / 5-shot, 5-way, 15 queries a class unless the column says otherwise, \
-{episodes} episodes (a fifth of that at 20 ways), validation classes. Every entry is within \
-± {widest:.1f} (95 %).
+{episodes} episodes (a fifth of that at 20 ways), validation classes. Every entry is within ± \
+{widest:.1f} (95 %).
 
 """
 ABLATION = """
@@ -57,7 +71,8 @@ TAIL = """
 {worse}
 
 It looks at a pile as a whole, as every transductive method: what it says of a picture depends on \
-the others. With fewer queries than classes nothing is shifted.
+the others. A small pile holds little evidence: a few queries that are unequal are still taken for \
+equal ones more often than a large pile is.
 """
 
 

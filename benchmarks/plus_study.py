@@ -20,15 +20,25 @@ from protorect.versions import versions
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "results" / "plus.json"
 PLUS = "bd-cspn-plus"
-COMPARED = ("cspn", "bd-i:weighting=classes", "bd-cspn-classes", "tim-adm", PLUS)
+COMPARED = (
+    "cspn",
+    "bd-i:weighting=classes",
+    "bd-cspn-classes",
+    "pt-map",
+    "tim",
+    "tim-adm",
+    "alpha-tim",
+    PLUS,
+)
 WITHOUT = {
-    "the whole shift (caution=0)": f"{PLUS}:caution=0",
-    "no shift (caution=1e6)": f"{PLUS}:caution=1000000",
+    "never the equal reading": f"{PLUS}:tolerance=0.000001",
+    "always the equal reading": f"{PLUS}:tolerance=1000000",
+    "no regression": f"{PLUS}:steps=1",
+    "the regression solved": f"{PLUS}:steps=30",
     "one round": f"{PLUS}:rounds=1",
     "ten rounds": f"{PLUS}:rounds=10",
     "all predicted queries join": f"{PLUS}:joining=100000",
-    "all that join weigh alike (power=0)": f"{PLUS}:power=0",
-    "weights not sharpened (power=1)": f"{PLUS}:power=1",
+    "all that join weigh alike": f"{PLUS}:power=0",
 }
 WORLDS: dict[str, dict[str, Any]] = {
     "balanced": {},
@@ -37,6 +47,7 @@ WORLDS: dict[str, dict[str, Any]] = {
     "1 distractor": {"distractors": 1},
     "5 distractors": {"distractors": 5},
     "1 query a class": {"query": 1},
+    "3 a class, Dirichlet 1": {"query": 3, "dirichlet": 1.0},
     "20 ways": {"way": 20},
 }
 SHOTS = (1, 5)

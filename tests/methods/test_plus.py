@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from protorect import OptionError, evaluate, method
-from protorect.functional import basic_prototypes, membership
-from protorect.methods.plus import PlusOptions, trust
+from protorect.functional import membership
+from protorect.methods.plus import PlusOptions, equal_reading
 from protorect.unitrows import UnitRows
 from reference import plus as reference
 
@@ -30,7 +30,15 @@ def task(shots, queries, dim=12, seed=0, spread=0.8):
         ([1, 1], [1, 0]),
     ],
 )
-@pytest.mark.parametrize("spelling", ["", ":rounds=1,joining=3", ":power=0,caution=1,scale=3"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "",
+        ":rounds=1,joining=3,steps=1",
+        ":power=0,tolerance=5,scale=3,penalty=3",
+        ":tolerance=0.001,sharpness=5",
+    ],
+)
 def test_agrees_with_the_slow_reading(shots, queries, spelling):
     support, labels, query = task(shots, queries)
     chosen = method(f"bd-cspn-plus{spelling}")
@@ -40,28 +48,49 @@ def test_agrees_with_the_slow_reading(shots, queries, spelling):
     np.testing.assert_allclose(found[0], expected, atol=1e-9)
 
 
-def shares(queries, seed):
+def unit_rows(part):
+    return UnitRows.of(torch.from_numpy(part)[None])
+
+
+def share_of_equal_reading(queries, seed):
+    """How far the equal reading is followed on a pile with these numbers of queries."""
     support, labels, query = task([5, 5, 5], queries, dim=64, seed=seed)
-    support, query = (UnitRows.of(torch.from_numpy(part)[None]) for part in (support, query))
-    members = membership(torch.from_numpy(labels), 3).double()
-    prototypes = basic_prototypes(support, torch.from_numpy(labels), 3)
-    shift = prototypes.mean(dim=-2) - query.mean()
-    return trust(support, members, query, prototypes, shift, 1.0).item()
+    rows = unit_rows(support)
+    labelled = rows.weighted_sum(membership(torch.from_numpy(labels), 3).double()[None])
+    query = unit_rows(query)
+    _, share = equal_reading(query, labelled, query.cosines(labelled), PlusOptions())
+    return share.item()
 
 
-def test_trusts_the_shift_where_classes_are_equal_and_not_where_they_are_not():
-    equal = np.mean([shares([20, 20, 20], seed) for seed in range(20)])
-    unequal = np.mean([shares([55, 3, 2], seed) for seed in range(20)])
-    assert equal > 0.9
-    assert unequal < 0.4
+def test_follows_the_equal_reading_where_classes_are_equal_and_not_where_they_are_not():
+    equal = np.mean([share_of_equal_reading([20, 20, 20], seed) for seed in range(20)])
+    unequal = np.mean([share_of_equal_reading([55, 3, 2], seed) for seed in range(20)])
+    assert equal > 0.8
+    assert unequal < 0.05
 
 
-def test_a_pile_smaller_than_the_number_of_classes_is_not_shifted():
-    support, labels, query = task([1, 1, 1], [2, 0, 0])
-    support, query = (UnitRows.of(torch.from_numpy(part)[None]) for part in (support, query))
-    prototypes = basic_prototypes(support, torch.from_numpy(labels), 3)
-    members = membership(torch.from_numpy(labels), 3).double()
-    assert trust(support, members, query, prototypes, torch.ones(1, 12), 6.0).item() == 0
+def test_a_pile_smaller_than_the_number_of_classes_is_not_shared_out_equally():
+    assert share_of_equal_reading([2, 0, 0], 0) == 0
+
+
+def test_tolerance_says_how_far_the_equal_reading_is_followed():
+    support, labels, query = task([1, 1, 1], [20, 20, 20], spread=1.5, seed=3)
+    parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
+    counts = {
+        tolerance: torch.bincount(
+            method(f"bd-cspn-plus:tolerance={tolerance}")(*parts)[0].argmax(dim=-1), minlength=3
+        )
+        for tolerance in (1e-6, 1e6)
+    }
+    assert counts[1e6].float().std() < counts[1e-6].float().std()
+
+
+def test_many_steps_solve_the_regression():
+    support, labels, query = task([2, 3, 2], [9, 1, 4])
+    parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
+    few, many, more = (method(f"bd-cspn-plus:steps={n}")(*parts)[0].numpy() for n in (1, 30, 60))
+    np.testing.assert_allclose(many, more, atol=1e-9)
+    assert np.abs(few - many).max() > 1e-3
 
 
 def test_better_than_the_paper_where_classes_are_unequal_and_no_worse_where_they_are_equal():
@@ -80,9 +109,9 @@ def test_better_than_the_paper_where_classes_are_unequal_and_no_worse_where_they
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("rounds=-1", "rounds is -1; it must be a whole number from 0 up."),
+        ("rounds=0", "rounds is 0; it must be a whole number from 1 up."),
         ("joining=0", "joining is 0; it must be a whole number from 1 up."),
-        ("caution=-1", "caution is -1.0; it must lie in 0 .. 1e+06."),
+        ("tolerance=-1", "tolerance is -1.0; it must lie in 1e-06 .. 1e+06."),
     ],
 )
 def test_says_what_an_option_may_be(written, message):

@@ -8,6 +8,8 @@ import numpy as np
 
 from reference.rectification import cosine, normalised, vectors
 
+SHARING_ROUNDS = 8
+
 
 def scores(
     support,
@@ -18,52 +20,70 @@ def scores(
     joining: int = 12,
     scale: float = 10.0,
     power: float = 2.0,
-    caution: float = 6.0,
+    sharpness: float = 20.0,
+    tolerance: float = 0.2,
+    penalty: float = 1.0,
+    steps: int = 3,
 ) -> np.ndarray:
-    """Cosines (n_query, ways) of the queries with the last prototypes."""
+    """Corrected cosines (n_query, ways) of the queries."""
     support = [normalised(x) for x in vectors(support)]
-    query = [normalised(x) for x in vectors(query)]
     classes = [[x for x, y in zip(support, labels, strict=True) if y == n] for n in range(ways)]
-    prototypes = [sum(members) / len(members) for members in classes]
-    centre = sum(prototypes) / ways
-    shift = centre - sum(query) / len(query)
-    share = trust(classes, query, prototypes, shift, caution)
-
+    centre = sum(sum(members) / len(members) for members in classes) / ways
     classes = [[normalised(x - centre) for x in members] for members in classes]
-    query = [normalised(x + share * shift - centre) for x in query]
-    prototypes = [sum(members) for members in classes]
+    query = [normalised(normalised(x) - centre) for x in vectors(query)]
+    labelled = [sum(members) for members in classes]
+
+    said, weights = wary(query, labelled, rounds, joining, scale, power)
+    share = 0.0
+    if len(query) >= ways:
+        equal, evidence = equally(query, labelled, sharpness)
+        share = math.exp(-evidence / (tolerance * (ways - 1)))
+        said = (1 - share) * said + share * equal
+        weights = (1 - share) * weights + share * math.sqrt(ways / len(query))
+
+    shots = [len(members) for members in classes]
+    samples, targets, counts = list(query), list(said - 1 / ways), list(weights)
+    for n, members in enumerate(classes):
+        for x in members:
+            samples.append(x)
+            targets.append(np.eye(ways)[n] - 1 / ways)
+            counts.append(np.mean(shots) / len(members))
+    directions = [
+        ridge(np.array(samples), np.array(targets)[:, n], np.array(counts), penalty, steps)
+        for n in range(ways)
+    ]
+    table = cosines(query, directions)
+    if share:
+        table += share * np.log(equal_odds(np.exp(sharpness * table))) / sharpness
+    return table
+
+
+def cosines(query, directions) -> np.ndarray:
+    return np.array([[cosine(x, p) for p in directions] for x in query])
+
+
+def wary(query, labelled, rounds: int, joining: int, scale: float, power: float):
+    """Probabilities of the queries, and what each weighs, when only the confident few join."""
+    table = cosines(query, labelled)
     for _ in range(rounds):
-        table = [[cosine(x, p) for p in prototypes] for x in query]
-        prototypes = [
-            sum(classes[n]) + joined(n, table, query, joining, scale, power) for n in range(ways)
-        ]
-    return np.array([[cosine(x, p) for p in prototypes] for x in query])
+        weights = np.zeros(len(query))
+        prototypes = []
+        for n, own in enumerate(labelled):
+            joined = joining_weights(n, table, joining, scale, power)
+            prototypes.append(own + sum(w * query[i] for i, w in joined.items()))
+            for i, w in joined.items():
+                weights[i] = w
+        table = cosines(query, prototypes)
+    odds = np.exp(scale * table)
+    return odds / odds.sum(axis=1, keepdims=True), weights
 
 
-def trust(classes, query, prototypes, shift, caution: float) -> float:
-    """The share of the shift that counts as bias."""
-    ways = len(classes)
-    if len(query) < ways:
-        return 0.0
-    groups = [list(members) for members in classes]
-    for x in query:
-        table = [cosine(x, p) for p in prototypes]
-        groups[table.index(max(table))].append(x)
-    scatter = 0.0
-    for group in groups:
-        mean = sum(group) / len(group)
-        scatter += sum(float((x - mean) @ (x - mean)) for x in group)
-    variance = scatter / (sum(len(group) for group in groups) - ways)
-    expected = variance * (sum(1 / len(c) for c in classes) / ways**2 + 1 / len(query))
-    return min(1.0, expected / float(shift @ shift)) ** caution
-
-
-def joined(n: int, table, query, joining: int, scale: float, power: float):
-    """Weighted sum of the queries that join class n."""
-    predicted = [i for i, row in enumerate(table) if row.index(max(row)) == n]
+def joining_weights(n: int, table, joining: int, scale: float, power: float) -> dict[int, float]:
+    """What each query weighs that joins class n."""
+    predicted = [i for i, row in enumerate(table) if np.argmax(row) == n]
     surest = sorted(predicted, key=lambda i: -table[i][n])[:joining]
     if not surest:
-        return 0.0
+        return {}
     sure = {
         i: math.exp(scale * table[i][n]) / sum(math.exp(scale * c) for c in table[i])
         for i in surest
@@ -71,4 +91,53 @@ def joined(n: int, table, query, joining: int, scale: float, power: float):
     most = max(sure.values())
     weights = {i: (sure[i] / most) ** power for i in surest}
     together = math.sqrt(max(1.0, sum(weights.values())))
-    return sum(weights[i] / together * query[i] for i in surest)
+    return {i: w / together for i, w in weights.items()}
+
+
+def equally(query, labelled, sharpness: float):
+    """Probabilities of the queries where every class gets as many, and the evidence against it."""
+    table, evidence = cosines(query, labelled), None
+    for _ in range(2):
+        said = shared(np.exp(sharpness * table))
+        sums = [
+            own + sum(p[n] * x for p, x in zip(said, query, strict=True))
+            for n, own in enumerate(labelled)
+        ]
+        table = cosines(query, sums)
+        if evidence is None:
+            evidence = likelihood_ratio(np.exp(sharpness * table))
+    return shared(np.exp(sharpness * table)), evidence
+
+
+def shared(affinity: np.ndarray) -> np.ndarray:
+    claimed = affinity * equal_odds(affinity)
+    return claimed / claimed.sum(axis=1, keepdims=True)
+
+
+def equal_odds(affinity: np.ndarray) -> np.ndarray:
+    odds = np.ones(affinity.shape[1])
+    for _ in range(SHARING_ROUNDS):
+        claimed = affinity * odds
+        odds = odds / (claimed / claimed.sum(axis=1, keepdims=True)).sum(axis=0)
+        odds = odds / odds.max()
+    return odds
+
+
+def likelihood_ratio(affinity: np.ndarray) -> float:
+    ways = affinity.shape[1]
+    shares = np.full(ways, 1 / ways)
+    for _ in range(SHARING_ROUNDS):
+        claimed = affinity * shares
+        shares = (claimed / claimed.sum(axis=1, keepdims=True)).mean(axis=0)
+    return sum(math.log((row @ shares) / row.mean()) for row in affinity)
+
+
+def ridge(samples, targets, weights, penalty: float, steps: int) -> np.ndarray:
+    """The best direction in the Krylov space of that many steps, by least squares."""
+    system = samples.T @ (weights[:, None] * samples) + penalty * np.eye(samples.shape[1])
+    right = samples.T @ (weights * targets)
+    basis = [right]
+    for _ in range(steps - 1):
+        basis.append(system @ basis[-1])
+    space, _ = np.linalg.qr(np.array([b / np.linalg.norm(b) for b in basis]).T)
+    return space @ np.linalg.solve(space.T @ system @ space, space.T @ right)

@@ -1,17 +1,19 @@
-"""BD-CSPN-plus: rectification that asks the pile how far it may be trusted.
+"""BD-CSPN-plus: two readings of the pile, and the evidence that decides between them.
 
 Developed here, from Liu, Song, Qin: "Prototype Rectification for Few-Shot Learning", ECCV 2020.
 
-The paper's two corrections, each with a safeguard (docs/plus.md has the equations):
+What rectifies best depends on what nobody knows, whether the queries hold the classes equally
+(docs/plus.md has the equations):
 
-* The shift supposes that support and queries hold the classes in the same proportions. If they
-  do, the difference of the two means is sampling noise, whose size follows from the scatter within
-  the classes. The more it exceeds that size, the less of it is taken for bias.
-* Queries join the prototypes in several rounds, each time only the most confident few of every
-  class, weighted by how sure they are. Pseudo-labels are wrong together, so n of them count as
-  much as the square root of n labelled samples.
+* The wary reading supposes nothing. Queries join the prototypes in several rounds, each time only
+  the most confident few of every class, weighted by how sure they are. Pseudo-labels are wrong
+  together, so n of them count as much as the square root of n labelled samples.
+* The equal reading shares the queries out so that every class gets as many. That removes the
+  cross-class bias better than the paper's shift does, where it is true.
 
-Support and queries are seen from the centre of the support.
+How far the equal reading is followed comes from the queries: from how much more likely they are
+under proportions of their own. A ridge regression to what the two readings say of the queries, a
+few steps from the prototypes, gives the answer.
 
 Assumes nothing of class sizes and bears foreign queries; it needs no more than a pile to look at.
 """
@@ -23,12 +25,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import (
-    Features,
-    basic_prototypes,
-    confident_queries,
-    membership,
-    predictions,
+from protorect.functional import Features, basic_prototypes, confident_queries, membership
+from protorect.methods.ridge_steps import Fit, ridge_directions
+from protorect.methods.sharing import (
+    equal_potentials,
+    evidence_of_unequal_classes,
+    shared_equally,
 )
 from protorect.options import check_number, check_whole
 from protorect.unitrows import UnitRows
@@ -41,77 +43,85 @@ class PlusOptions:
     Parameters
     ----------
     rounds
-        How often queries are chosen and prototypes made from them.
+        How often the wary reading chooses queries and makes prototypes from them.
     joining
         How many queries at most join a class in a round.
     scale
         Factor of the cosines in a query's softmax over the classes.
     power
         A query weighs its softmax raised to this; above 1, doubtful ones count less.
-    caution
-        The share of the shift is (expected / observed squared length) raised to this; 0 is the
-        whole shift, as in the paper.
+    sharpness
+        Factor of the cosines where the classes share the queries equally.
+    tolerance
+        Evidence against equal classes, for each proportion that is free, at which the equal
+        reading's share has fallen to 1/e; a tiny one never follows it, a huge one always.
+    penalty
+        What the regression's squared weights are multiplied by.
+    steps
+        How many steps the regression takes; 1 leaves weighted prototypes.
     """
 
     rounds: int = 3
     joining: int = 12
     scale: float = 10.0
     power: float = 2.0
-    caution: float = 6.0
+    sharpness: float = 20.0
+    tolerance: float = 0.2
+    penalty: float = 1.0
+    steps: int = 3
 
     def __post_init__(self) -> None:
-        check_whole("rounds", self.rounds, 0)
+        check_whole("rounds", self.rounds, 1)
         check_whole("joining", self.joining, 1)
-        for name in ("scale", "power", "caution"):
+        check_whole("steps", self.steps, 1)
+        check_number("sharpness", self.sharpness, most=100.0, least=0.01)
+        check_number("tolerance", self.tolerance, least=1e-6)
+        for name in ("scale", "power", "penalty"):
             check_number(name, getattr(self, name))
 
 
 def bd_cspn_plus(
     support: Features, labels: Tensor, query: Features, ways: int, options: PlusOptions
 ) -> Tensor:
-    """Scores (tasks, n_query, ways): cosines with the prototypes of the last round."""
+    """Scores (tasks, n_query, ways): cosines, corrected by what the classes may claim."""
     support, query = UnitRows.of(support), UnitRows.of(query)
-    members = membership(labels, ways).to(support.scale.dtype)
-    prototypes = basic_prototypes(support, labels, ways)
-    centre = prototypes.mean(dim=-2)  # (tasks, dim), every class alike, however many shots it has
-    shift = centre - query.mean()
-    share = trust(support, members, query, prototypes, shift, options.caution)
-    support, query = support.shifted(-centre), query.shifted(share * shift - centre)
-
-    labelled = support.weighted_sum(members.expand(*support.scale.shape, ways))
+    members = membership(labels, ways).to(support.scale.dtype).expand(*support.scale.shape, ways)
+    centre = basic_prototypes(support, labels, ways).mean(dim=-2)  # every class alike
+    support, query = support.shifted(-centre), query.shifted(-centre)
+    labelled = support.weighted_sum(members)  # (tasks, ways, dim)
+    n_query = query.scale.shape[-1]
     scores = query.cosines(labelled)
+
+    wary, joined = wary_reading(query, labelled, scores, options)
+    equal, share = equal_reading(query, labelled, scores, options)
+    said = torch.lerp(wary, equal, share)
+    # Where the equal reading is right all queries count, once more n of a class as the root of n.
+    weights = torch.lerp(joined, torch.full_like(joined, (ways / n_query) ** 0.5), share)
+
+    common = 1 / ways  # targets sum to zero over the classes: what these share tells nothing
+    fits = [
+        Fit(support, members - common, even_weights(members)),
+        Fit(query, said - common, weights),
+    ]
+    scores = query.cosines(ridge_directions(fits, options.penalty, options.steps))
+    return scores.addcmul_(share, equal_potentials(scores, options.sharpness))
+
+
+def wary_reading(
+    query: UnitRows, labelled: Tensor, scores: Tensor, options: PlusOptions
+) -> tuple[Tensor, Tensor]:
+    """What the confident few make of the queries: probabilities, and each query's weight.
+
+    `labelled` (tasks, ways, dim) are the sums of the support samples, `scores` the queries'
+    cosines with them. Returns (tasks, n_query, ways) and (tasks, n_query, 1); what did not join in
+    the last round weighs nothing.
+    """
     for _ in range(options.rounds):
         places, taken = confident_queries(scores, options.joining)
         weights = joining_weights(scores, places, taken, options)
         scores = query.cosines(query.weighted_sum_at(places, weights).add_(labelled))
-    return scores
-
-
-def trust(
-    support: UnitRows,
-    members: Tensor,
-    query: UnitRows,
-    prototypes: Tensor,
-    shift: Tensor,
-    caution: float,
-) -> Tensor:
-    """How much of the shift is taken for bias, (tasks, 1) in 0 .. 1.
-
-    `members` (n_support, ways) or (tasks, n_support, ways) is 1 where a sample has the class.
-    """
-    n_query, ways = query.scale.shape[-1], prototypes.shape[-2]
-    if n_query < ways:  # these cannot hold every class, so their mean is no centre
-        return torch.zeros_like(shift[..., :1])
-    shots = members.sum(dim=-2)  # (..., ways)
-    predicted = membership(predictions(query.cosines(prototypes)), ways).to(shift.dtype)
-    sums = query.weighted_sum(predicted).addcmul_(prototypes, shots.unsqueeze(-1))
-    counts = shots + predicted.sum(dim=-2)  # (tasks, ways)
-    lengths = (support.scale > 0).sum(dim=-1) + (query.scale > 0).sum(dim=-1)  # squared, in all
-    scatter = lengths - (sums.square().sum(dim=-1) / counts).sum(dim=-1)  # (tasks,)
-    variance = scatter.clamp_min(0) / (counts.sum(dim=-1) - ways)  # of a sample in its class
-    expected = variance * (shots.reciprocal().sum(dim=-1) / ways**2 + 1 / n_query)
-    observed = shift.square().sum(dim=-1).clamp_min(torch.finfo(shift.dtype).tiny)
-    return (expected / observed).clamp(max=1).pow(caution).unsqueeze(-1)
+    joined = torch.zeros_like(query.scale).scatter_add_(-1, places.flatten(1), weights.flatten(1))
+    return _log_probabilities(scores, options.scale).exp_(), joined.unsqueeze(-1)
 
 
 def joining_weights(scores: Tensor, places: Tensor, taken: Tensor, options: PlusOptions) -> Tensor:
@@ -119,9 +129,42 @@ def joining_weights(scores: Tensor, places: Tensor, taken: Tensor, options: Plus
 
     Against the surest of the class, and so that together they count as the root of their number.
     """
-    sure = torch.log_softmax(options.scale * scores, dim=-1).gather(-2, places)
+    sure = _log_probabilities(scores, options.scale).gather(-2, places)
     sure = torch.where(taken, sure, -torch.inf)
     surest = sure.amax(dim=-2, keepdim=True).clamp_min(torch.finfo(sure.dtype).min)
     weights = (options.power * (sure - surest)).exp()
     weights = torch.where(taken, weights, 0.0)  # a power of 0 counts all alike, but only those
     return weights / weights.sum(dim=-2, keepdim=True).clamp_min(1).sqrt()
+
+
+def equal_reading(
+    query: UnitRows, labelled: Tensor, scores: Tensor, options: PlusOptions
+) -> tuple[Tensor, Tensor]:
+    """What equal classes would make of the queries, and how far that is to be followed.
+
+    Returns probabilities (tasks, n_query, ways) and a share (tasks, 1, 1) in 0 .. 1. The evidence
+    is taken after one round: more of them bend the prototypes until equal classes look right.
+    """
+    ways, n_query = labelled.shape[-2], query.scale.shape[-1]
+    if n_query < ways:  # these cannot hold every class
+        return torch.zeros_like(scores), torch.zeros_like(scores[:, :1, :1])
+    said = shared_equally(scores, options.sharpness)
+    scores = query.cosines(query.weighted_sum(said).add_(labelled))
+    evidence = evidence_of_unequal_classes(scores, options.sharpness)
+    share = torch.exp(-evidence / (options.tolerance * max(ways - 1, 1)))
+    if share.any():  # else nobody asks for a second round
+        said = shared_equally(scores, options.sharpness)
+        scores = query.cosines(query.weighted_sum(said).add_(labelled))
+        said = shared_equally(scores, options.sharpness)
+    return said, share
+
+
+def even_weights(members: Tensor) -> Tensor:
+    """What the samples of the support weigh, (..., n_support, 1): every class the same in all."""
+    shots = members.sum(dim=-2, keepdim=True)
+    return (members / shots).sum(dim=-1, keepdim=True) * shots.mean(dim=-1, keepdim=True)
+
+
+def _log_probabilities(scores: Tensor, scale: float) -> Tensor:
+    # Scores lie in memory class by class, and a softmax across long rows is the faster one.
+    return torch.log_softmax(scale * scores.mT, dim=-2).mT

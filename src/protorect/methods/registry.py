@@ -132,7 +132,7 @@ _ENTRIES = (
         "bd-cspn-plus",
         bd_cspn_plus,
         PlusOptions(),
-        "both corrections, as far as the pile can be trusted, in several rounds",
+        "two readings of the pile, the evidence between them, then a regression",
         "transductive",
     ),
     Method("protonet", protonet, ProtoNetOptions(), "nearest class mean by distance", "inductive"),
