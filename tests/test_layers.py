@@ -12,7 +12,7 @@ LAYERS = [
     {"cli"},
     {"demo", "labelling", "paper"},
     {"report"},
-    {"publishing"},
+    {"publishing", "fine_tuning"},
     {"extraction"},
     {"training"},
     {"selection", "comparison"},

@@ -4,7 +4,7 @@ import torch
 
 from protorect import METHODS, OptionError, method
 from protorect.functional import Options
-from protorect.methods import PAPER, chosen_methods
+from protorect.methods import PAPER, PICTURE_METHODS, chosen_methods
 from reference import rectification as reference
 
 
@@ -59,7 +59,9 @@ def test_all_is_every_method_once():
     ("spelling", "message"),
     [
         ("bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
-        ("zzz", f"Known: {', '.join(sorted(METHODS))}"),
+        ("zzz", f"Known: {', '.join(sorted(METHODS | PICTURE_METHODS))}"),
+        ("tft", "fine-tunes the network on pictures, so features alone do not do"),
+        ("tft:steps=3", "--method tft:steps=3 --network RUN --pictures PACKED"),
         ("bd-cspn:epsilom=3", "unknown option of bd-cspn 'epsilom'. Did you mean 'epsilon'?"),
         ("bd-cspn:z=4,z=5", "an option is given twice"),
         ("BD-CSPN", "Did you mean 'bd-cspn'?"),

@@ -59,6 +59,25 @@ class Result:
     per_episode: NDArray[np.float64] = field(repr=False)
     predictions: NDArray[np.int32] = field(repr=False)
 
+    @classmethod
+    def of(
+        cls, method: str, episodes: Episodes, predicted: NDArray[np.int32], seconds: float
+    ) -> Result:
+        """From the class positions (episodes, n_query) that a method predicted."""
+        scored = episodes.query_way != DISTRACTOR
+        right = (predicted == episodes.query_way).sum(axis=1)  # no prediction equals DISTRACTOR
+        accuracies = 100 * right / scored.sum(axis=1)
+        return cls(
+            method,
+            episodes.way,
+            episodes.shot,
+            episodes.query_per_class,
+            *mean_interval(accuracies),
+            seconds=seconds,
+            per_episode=accuracies,
+            predictions=predicted,
+        )
+
     @property
     def episodes(self) -> int:
         """Number of episodes."""
@@ -128,7 +147,7 @@ def evaluate(
             dirichlet=dirichlet,
             distractors=distractors,
         )
-    told = _told(progress, len(episodes) * len(shots))
+    told = told_of(progress, len(episodes) * len(shots))
     by_shot = [_evaluate_shot(table, chosen, episodes.with_shot(k), told) for k in shots]
     return [result for results in by_shot for result in results]
 
@@ -159,20 +178,8 @@ def _evaluate_shot(
             predicted[i, part] = predictions(chosen(support, labels, query)).cpu().numpy()
             seconds[i] += time.perf_counter() - start
         told(part.stop - part.start)
-    scored = episodes.query_way != DISTRACTOR
-    right = (predicted == episodes.query_way).sum(axis=2)  # no prediction equals DISTRACTOR
-    accuracies = 100 * right / scored.sum(axis=1)  # (methods, episodes)
     return [
-        Result(
-            chosen.name,
-            episodes.way,
-            episodes.shot,
-            episodes.query_per_class,
-            *mean_interval(accuracies[i]),
-            seconds=float(seconds[i]),
-            per_episode=accuracies[i],
-            predictions=predicted[i],
-        )
+        Result.of(chosen.name, episodes, predicted[i], float(seconds[i]))
         for i, chosen in enumerate(methods)
     ]
 
@@ -208,7 +215,8 @@ def _chunk_size(samples: int, dim: int, ways: int, item: int) -> int:
     return max(1, CHUNK_BYTES // bytes_each)
 
 
-def _told(progress: Progress | None, total: int) -> Callable[[int], None]:
+def told_of(progress: Progress | None, total: int) -> Callable[[int], None]:
+    """A function to be called with the number of episodes done since the last time."""
     done = 0
 
     def tell(more: int) -> None:

@@ -81,10 +81,11 @@ def test_the_contract_line(files, feature_set):
 def test_all_methods_at_once(files, capsys):
     line = "evaluate good.npz --method all --shot 1 --episodes 5 --json o.json"
     assert main(line.split()) == 0
-    shown = capsys.readouterr().out
+    shown = capsys.readouterr()
     results = json.loads(Path("o.json").read_text())["results"]
     assert [result["method"] for result in results] == list(METHODS)
-    assert all(name in shown for name in METHODS)
+    assert all(name in shown.out for name in METHODS)
+    assert shown.err == "left out: tft, for want of --network and --pictures\n"
 
 
 def test_the_base_mean_of_a_file(files):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from protorect import METHODS
 from protorect.cli import main
+from protorect.methods import PICTURE_METHODS
 
 PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
 
@@ -12,7 +13,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
 def test_a_line_a_method(capsys):
     assert main(["methods"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in lines] == [[m.name, m.family] for m in METHODS.values()]
+    everyone = (METHODS | PICTURE_METHODS).values()
+    assert [line.split()[:2] for line in lines] == [[m.name, m.family] for m in everyone]
+    assert lines[-1].endswith("needs pictures")
 
 
 def test_all_about_one(capsys):
@@ -34,7 +37,7 @@ def test_an_unknown_one(capsys):
 def test_the_page_is_what_the_command_prints(capsys):
     assert main(["methods", "--markdown"]) == 0
     assert capsys.readouterr().out == PAGE.read_text()
-    for name in METHODS:
+    for name in METHODS | PICTURE_METHODS:
         assert f"| `{name}` |" in PAGE.read_text()
 
 

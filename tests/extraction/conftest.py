@@ -13,19 +13,22 @@ from protorect.data.packed import FORMAT, VERSION
 SIDE, CLASSES = 28, 4
 
 
-def pack_noise(folder, count, seed=0):
-    """What `protorect prepare` would leave: one split of grey noise."""
+def pack_noise(folder, count, seed=0, *, classes=CLASSES, splits=("test",), dataset="folder"):
+    """What `protorect prepare` would leave: splits of grey noise."""
     rng = np.random.default_rng(seed)
-    folder.mkdir()
-    images = rng.integers(0, 256, (count, SIDE, SIDE, 1), dtype=np.uint8)
-    np.save(folder / "test.npy", images)
-    np.save(folder / "test-labels.npy", np.arange(count) * CLASSES // count)
-    names = [f"class {label}" for label in range(CLASSES)]
-    split = {"images": count, "class_names": names, "digest": f"seed {seed}"}
+    folder.mkdir(parents=True)
+    described = {}
+    for split in splits:
+        images = rng.integers(0, 256, (count, SIDE, SIDE, 1), dtype=np.uint8)
+        np.save(folder / f"{split}.npy", images)
+        np.save(folder / f"{split}-labels.npy", np.arange(count) * classes // count)
+        names = [f"{split} class {label}" for label in range(classes)]
+        digest = f"{split} of seed {seed}"
+        described[split] = {"images": count, "class_names": names, "digest": digest}
     manifest = {
         "format": FORMAT,
         "version": VERSION,
-        "dataset": "folder",
+        "dataset": dataset,
         "size": SIDE,
         "channels": 1,
         "flip": False,
@@ -34,7 +37,7 @@ def pack_noise(folder, count, seed=0):
         "std": [0.3],
         "unreadable": [],
         "left_out": [],
-        "splits": {"test": split},
+        "splits": described,
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder

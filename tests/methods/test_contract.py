@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from protorect import METHODS, evaluate
+from protorect.methods import PICTURE_METHODS
 from protorect.methods.description import about, option_texts
 from protorect.unitrows import UnitRows
 
@@ -44,6 +45,8 @@ def assert_alike(scores, expected, tolerance=1e-5):
     torch.testing.assert_close(scores, expected, rtol=0, atol=tolerance * size)
 
 
+DESCRIBED = METHODS | PICTURE_METHODS
+every_described = pytest.mark.parametrize("name", DESCRIBED)
 every_method = pytest.mark.parametrize("name", METHODS)
 every_world = pytest.mark.parametrize(("shots", "n_query"), WORLDS.values(), ids=WORLDS)
 
@@ -140,9 +143,9 @@ def test_classes_far_apart_are_told_apart(name):
         assert result.accuracy == 100
 
 
-@every_method
+@every_described
 def test_options_are_frozen_and_each_is_documented(name):
-    options = METHODS[name].options
+    options = DESCRIBED[name].options
     assert options == type(options)(**dataclasses.asdict(options))
     hash(options)
     described = option_texts(options)
@@ -153,10 +156,10 @@ def test_options_are_frozen_and_each_is_documented(name):
             setattr(options, field.name, None)
 
 
-@every_method
+@every_described
 def test_the_source_and_what_is_assumed_are_told(name):
-    title, source, *others = about(METHODS[name])
+    title, source, *others = about(DESCRIBED[name])
     assert title.endswith(".")
     assert re.search(r"\b(19|20)\d\d\b", source)
     assert any(paragraph.startswith("Assumes") for paragraph in others)
-    assert METHODS[name].summary[0].islower()
+    assert DESCRIBED[name].summary[0].islower()

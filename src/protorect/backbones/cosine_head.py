@@ -30,11 +30,11 @@ class CosineClassifier(nn.Module):
         # bfloat16 has 8 bits: a cosine times 10 would be off by up to 0.04, so no autocast here.
         with torch.autocast(features.device.type, enabled=False):
             wide = torch.promote_types(features.dtype, torch.float32)
-            cosines = _unit(features.to(wide)) @ _unit(self.weight.to(wide)).T
+            cosines = unit_length(features.to(wide)) @ unit_length(self.weight.to(wide)).T
             return self.scale * cosines
 
 
-def _unit(rows: Tensor) -> Tensor:
+def unit_length(rows: Tensor) -> Tensor:
     """Rows (..., dim) of length one; a zero one stays zero, so its cosine with anything is 0."""
     length = rows.norm(dim=-1, keepdim=True)
     # Dividing by 1, and not by something tiny, keeps the gradient of a zero row moderate.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 
     from protorect.episodes import Episodes
     from protorect.evaluation import Result
-    from protorect.methods import Method
+    from protorect.fine_tuning import Pictures
+    from protorect.methods import Method, PictureMethod
     from protorect.selection import Choice
 
 DESCRIPTION = """\
@@ -24,6 +27,9 @@ folder that `protorect extract` made; by default a class needs 20 rows, 5 shots 
 
 `protorect methods` lists the methods and `protorect methods NAME` tells the options of one, which
 are written behind its name: bd-cspn:z=4,rank=softmax
+
+tft fine-tunes the network for each episode, so it needs what made FEATURES: --network and
+--pictures, as they were given to `protorect extract`.
 """
 DRAWN = {"way": 5, "query": 15, "episodes": 600, "seed": 0, "dirichlet": None, "distractors": 0}
 SHOTS = [1, 5]
@@ -84,6 +90,17 @@ def add_to(verbs: Any) -> None:
         metavar="BASE.npz",
         help="features of the base classes, whose mean simpleshot takes off (none)",
     )
+    add(
+        "--network",
+        metavar="RUN",
+        help="for tft: the run, weights or name of pretrained ones that made the features",
+    )
+    add(
+        "--pictures",
+        type=Path,
+        metavar="PACKED",
+        help="for tft: what `protorect prepare` made, which the features are of",
+    )
     add("--device", help="where to compute, as torch names it (cpu)")
     parser.set_defaults(run=run)
 
@@ -91,35 +108,23 @@ def add_to(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Evaluate and print a table; write what was asked for."""
     from protorect.cli.output import check_outputs, show
-    from protorect.cli.progress import progress_bar
     from protorect.features import load_features
     from protorect.files import write_text
-    from protorect.methods import PAPER, chosen_methods
     from protorect.report.tables import results_csv, results_json, results_table
-    from protorect.selection import evaluate_chosen, z_text
+    from protorect.selection import z_text
 
-    methods = chosen_methods(options.method or PAPER)
+    methods = _methods(options)
     outputs = (options.save_episodes, options.json, options.csv, options.predictions)
-    check_outputs(
-        outputs, (options.features, options.load_episodes, options.validation, options.base)
-    )
+    inputs = (options.features, options.load_episodes, options.validation, options.base)
+    check_outputs(outputs, inputs)
+    pictures = _pictures(options)
     if options.base is not None:
         methods = _with_base_mean(methods, load_features(options.base)[0])
     features, labels = load_features(options.features)
     episodes = _episodes(options, labels)
     shots = options.shot or ([episodes.shot] if options.load_episodes else SHOTS)
     choices = _choices(options, methods, episodes, shots)
-    with progress_bar("episodes") as progress:
-        results = evaluate_chosen(
-            features,
-            labels,
-            methods,
-            choices,
-            shot=shots,
-            episodes=episodes,
-            device=options.device,
-            progress=progress,
-        )
+    results = _results(options, methods, pictures, (features, labels), episodes, shots, choices)
     title = f"{options.features.name}: {episodes.way}-way, {len(episodes)} episodes, accuracy in %"
     show(results_table(results, title))  # first, so that it is there if a file cannot be written
     for choice in choices:
@@ -134,7 +139,80 @@ def run(options: argparse.Namespace) -> None:
         _save_predictions(options.predictions, results)
 
 
-def _with_base_mean(methods: list[Method], base: NDArray[Any]) -> list[Method]:
+def _methods(options: argparse.Namespace) -> Sequence[Method | PictureMethod]:
+    """Those asked for, where the pictures are given those that need them too."""
+    from protorect.methods import PAPER, PICTURE_METHODS, chosen_methods, chosen_with_pictures
+    from protorect.methods.registry import ALL
+
+    asked, named = options.method or PAPER, ", ".join(PICTURE_METHODS)
+    given = [options.network is not None, options.pictures is not None]
+    if any(given) and not all(given):
+        raise OptionError(
+            "--network and --pictures go together: the network that made the features, and the "
+            "packed pictures they are of."
+        )
+    if not any(given):
+        if ALL in asked:
+            print(f"left out: {named}, for want of --network and --pictures", file=sys.stderr)
+        return chosen_methods(asked)
+    methods = chosen_with_pictures(asked)
+    if not _on_pictures(methods):
+        raise OptionError(
+            f"--network and --pictures are for {named}, which is not among the methods."
+        )
+    return methods
+
+
+def _on_features(methods: Sequence[Method | PictureMethod]) -> list[Method]:
+    from protorect.methods import Method
+
+    return [one for one in methods if isinstance(one, Method)]
+
+
+def _on_pictures(methods: Sequence[Method | PictureMethod]) -> list[PictureMethod]:
+    from protorect.methods import PictureMethod
+
+    return [one for one in methods if isinstance(one, PictureMethod)]
+
+
+def _pictures(options: argparse.Namespace) -> Pictures | None:
+    from protorect.fine_tuning import Pictures
+
+    if options.network is None:
+        return None
+    return Pictures.behind(options.features, options.network, options.pictures)
+
+
+def _results(
+    options: argparse.Namespace,
+    methods: Sequence[Method | PictureMethod],
+    pictures: Pictures | None,
+    table: tuple[NDArray[Any], NDArray[Any]],
+    episodes: Episodes,
+    shots: list[int],
+    choices: list[Choice],
+) -> list[Result]:
+    """Of every method on the same episodes, shot by shot in the order of the methods."""
+    from protorect.cli.progress import progress_bar
+    from protorect.fine_tuning import evaluate_fine_tuned
+    from protorect.selection import evaluate_chosen
+
+    results: list[Result] = []
+    same: dict[str, Any] = {"shot": shots, "episodes": episodes, "device": options.device}
+    if on_features := _on_features(methods):
+        with progress_bar("episodes") as progress:
+            results += evaluate_chosen(*table, on_features, choices, **same, progress=progress)
+    if pictures is not None:
+        tuned = _on_pictures(methods)
+        with progress_bar("fine-tuned episodes") as progress:
+            results += evaluate_fine_tuned(pictures, tuned, **same, progress=progress)
+    order = [one.name for one in methods]
+    return sorted(results, key=lambda one: (shots.index(one.shot), order.index(one.method)))
+
+
+def _with_base_mean(
+    methods: Sequence[Method | PictureMethod], base: NDArray[Any]
+) -> list[Method | PictureMethod]:
     """The methods, told the mean of the base classes where they can use it."""
     if not any(hasattr(one.options, "base_mean") for one in methods):
         raise OptionError("--base is for simpleshot, which is not among the methods.")
@@ -172,7 +250,10 @@ def _drawn(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _choices(
-    options: argparse.Namespace, methods: list[Method], episodes: Episodes, shots: list[int]
+    options: argparse.Namespace,
+    methods: Sequence[Method | PictureMethod],
+    episodes: Episodes,
+    shots: list[int],
 ) -> list[Choice]:
     """Z for each method that leaves it open, from the validation classes if they are given."""
     from protorect.cli.progress import progress_bar
@@ -186,7 +267,7 @@ def _choices(
         return choose_z(
             features,
             labels,
-            methods,
+            _on_features(methods),
             shot=shots,
             way=episodes.way,
             query=episodes.query_per_class,
@@ -209,6 +290,8 @@ def _settings(
     settings |= {"made_by": origin} if (origin := made_by(options.features)) else {}
     if options.base is not None:
         settings["base"] = options.base.name
+    if options.network is not None:
+        settings |= {"network": Path(options.network).name, "pictures": options.pictures.name}
     if options.load_episodes is None:
         settings |= _drawn(options)
     else:

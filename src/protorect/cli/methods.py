@@ -20,14 +20,14 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print a line a method, or a page."""
-    from protorect.methods import METHODS, chosen_methods
+    from protorect.methods import METHODS, PICTURE_METHODS, chosen_with_pictures
     from protorect.methods.description import method_text, methods_page
 
     if options.markdown:
         print(methods_page(), end="")
     elif options.name:
-        print("\n\n".join(method_text(one) for one in chosen_methods(options.name)))
+        print("\n\n".join(method_text(one) for one in chosen_with_pictures(options.name)))
     else:
         width = max(map(len, METHODS))
-        for one in METHODS.values():
+        for one in (METHODS | PICTURE_METHODS).values():
             print(f"{one.name:{width}}  {one.family:12}  {one.summary}")

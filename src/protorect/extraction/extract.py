@@ -109,7 +109,8 @@ def extract(
             str(device),
             max(1, torch.get_num_threads() // workers) if workers > 1 else None,
         )
-        made_by = _made_by(job, extractor, data)
+        made_by = extractor.made_by(data, split)
+        made_by["precision"] = "bfloat16" if job.half else "float32"
         inverted = extractor.preprocessing_for(data.mean).inverted
         unreadable = tuple(f"{one['path']}: {one['reason']}" for one in data.manifest["unreadable"])
         if is_there(out):
@@ -150,22 +151,6 @@ def _packed(
         split=everything,
         progress=progress,
     )
-
-
-def _made_by(job: _Job, extractor: Extractor, data: PackedDataset) -> dict[str, object]:
-    preprocessing = extractor.preprocessing_for(data.mean)
-    return {
-        "backbone": extractor.backbone.name,
-        "weights": job.weights,
-        "data": data.name,
-        "split": job.split,
-        "pictures": data.split(job.split).digest,
-        "size": extractor.backbone.size,
-        "mean": list(preprocessing.mean),
-        "std": list(preprocessing.std),
-        "inverted": preprocessing.inverted,
-        "precision": "bfloat16" if job.half else "float32",
-    }
 
 
 def _fill(blocks: Blocks, job: _Job, workers: int, progress: Progress | None) -> int:

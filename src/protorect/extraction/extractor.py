@@ -15,6 +15,7 @@ from torch import Tensor
 from protorect.backbones import BACKBONES, Backbone, build
 from protorect.checkpoint import check_fits, load_tensors
 from protorect.data.catalogue import ink_is_high
+from protorect.data.packed import PackedDataset
 from protorect.data.prepare import LARGEST_SIZE
 from protorect.errors import DataError, OptionError, unknown_name
 from protorect.pretrained import pretrained_weights
@@ -89,6 +90,21 @@ class Extractor:
         """
         dark_ink = sum(mean) / len(mean) > 0.5
         return replace(self.preprocessing, inverted=self.ink_high and dark_ink)
+
+    def made_by(self, data: PackedDataset, split: str) -> dict[str, Any]:
+        """What the features of these pictures follow from, but for the precision."""
+        preprocessing = self.preprocessing_for(data.mean)
+        return {
+            "backbone": self.backbone.name,
+            "weights": self.digest,
+            "data": data.name,
+            "split": split,
+            "pictures": data.split(split).digest,
+            "size": self.backbone.size,
+            "mean": list(preprocessing.mean),
+            "std": list(preprocessing.std),
+            "inverted": preprocessing.inverted,
+        }
 
     @property
     def digest(self) -> str:

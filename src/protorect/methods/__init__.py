@@ -1,8 +1,26 @@
 """Methods by name.
 
-A method is a function (support, labels, query) -> scores on batches of tasks; see `Method`.
+A method is a function (support, labels, query) -> scores on batches of tasks; see `Method`. One
+that needs the network and its pictures is a `PictureMethod`.
 """
 
-from protorect.methods.registry import METHODS, PAPER, Method, chosen_methods, method
+from protorect.methods.method import Method, PictureMethod
+from protorect.methods.registry import (
+    METHODS,
+    PAPER,
+    PICTURE_METHODS,
+    chosen_methods,
+    chosen_with_pictures,
+    method,
+)
 
-__all__ = ["METHODS", "PAPER", "Method", "chosen_methods", "method"]
+__all__ = [
+    "METHODS",
+    "PAPER",
+    "PICTURE_METHODS",
+    "Method",
+    "PictureMethod",
+    "chosen_methods",
+    "chosen_with_pictures",
+    "method",
+]

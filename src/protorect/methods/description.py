@@ -10,15 +10,17 @@ from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
-from protorect.methods.registry import METHODS, Method, written
+from protorect.methods.method import Described, written
+from protorect.methods.registry import METHODS, PICTURE_METHODS
 
 HEAD = """\
 # Methods
 
 Made by `protorect methods --markdown`; do not edit. All run on the same episodes, all tasks of a
-chunk at once. Inductive methods classify each query by itself; transductive ones look at all
-queries of a task, never at their labels. Features are normalised unless it says otherwise. Options
-go behind the name, `bd-cspn:z=4,rank=softmax`, or in Python:
+chunk at once but for `tft`, which needs pictures and trains a network for each task. Inductive
+methods classify each query by itself; transductive ones look at all queries of a task, never at
+their labels. Features are normalised unless it says otherwise. Options go behind the name,
+`bd-cspn:z=4,rank=softmax`, or in Python:
 
     protorect.METHODS["bd-cspn"].with_options(z=4, rank="softmax")
 
@@ -29,7 +31,7 @@ A slow reading of each, one task and one sample at a time, is in `tests/referenc
 """
 
 
-def about(method: Method) -> list[str]:
+def about(method: Described) -> list[str]:
     """The paragraphs on the method: title, source, ..., and what it assumes."""
     text = inspect.getdoc(sys.modules[method.function.__module__]) or ""
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
@@ -49,7 +51,7 @@ def option_texts(options: Any) -> dict[str, str]:
     return texts
 
 
-def method_text(method: Method, width: int = 100) -> str:
+def method_text(method: Described, width: int = 100) -> str:
     """All on one method, for a terminal."""
     texts = option_texts(method.options)
     lines = [f"{method.name} ({method.family}): {method.summary}"]
@@ -62,12 +64,13 @@ def method_text(method: Method, width: int = 100) -> str:
 
 def methods_page() -> str:
     """docs/methods.md."""
-    rows = "".join(f"| `{m.name}` | {m.family} | {m.summary} |\n" for m in METHODS.values())
-    families = groupby(METHODS.values(), key=lambda m: m.function)
+    everyone: list[Described] = [*METHODS.values(), *PICTURE_METHODS.values()]
+    rows = "".join(f"| `{m.name}` | {m.family} | {m.summary} |\n" for m in everyone)
+    families = groupby(everyone, key=lambda m: m.function)
     return HEAD + rows + "".join(_section(list(family)) for _, family in families)
 
 
-def _section(methods: list[Method]) -> str:
+def _section(methods: list[Described]) -> str:
     """One on methods that share a function and differ in their options."""
     names = ", ".join(f"`{method.name}`" for method in methods)
     options = methods[-1].options if len(methods) == 1 else type(methods[-1].options)()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from torch import Tensor
-
 from protorect.errors import OptionError, unknown_name
-from protorect.functional import Features
 from protorect.methods.alpha_tim import AlphaTimOptions, alpha_tim
 from protorect.methods.label_propagation import LabelPropagationOptions, label_propagation
 from protorect.methods.laplacian_shot import LaplacianShotOptions, laplacian_shot
 from protorect.methods.logistic import LogisticOptions, logistic
 from protorect.methods.matching import MatchingOptions, matching
+from protorect.methods.method import Described, Method, PictureMethod
 from protorect.methods.plus import PlusOptions, bd_cspn_plus
 from protorect.methods.protonet import ProtoNetOptions, protonet
 from protorect.methods.pt_map import PtMapOptions, pt_map
@@ -30,72 +27,12 @@ from protorect.methods.rectification import (
 from protorect.methods.ridge import RidgeOptions, ridge
 from protorect.methods.simpleshot import SimpleShotOptions, simpleshot
 from protorect.methods.soft_kmeans import SoftKMeansOptions, soft_kmeans
+from protorect.methods.tft import TftOptions, tft
 from protorect.methods.tft_head import TftHeadOptions, tft_head
 from protorect.methods.tim import TimOptions, tim
 from protorect.methods.tim_adm import TimAdmOptions, tim_adm
-from protorect.unitrows import UnitRows
 
-Family = Literal["inductive", "transductive"]
 ALL = "all"
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method that classifies the queries of a batch of tasks.
-
-    Parameters
-    ----------
-    name
-        What it is called, options that differ from the defaults included: "bd-cspn:z=4".
-    function
-        (support, labels, query, ways, options) -> scores (tasks, n_query, ways). It never sees
-        the queries' labels and keeps nothing between calls.
-    options
-        A frozen dataclass of its choices.
-    summary
-        One line on what it does.
-    family
-        "inductive": each query is classified by itself. "transductive": all queries of a task
-        together.
-    """
-
-    name: str
-    function: Callable[[Features, Tensor, Features, int, Any], Tensor]
-    options: Any
-    summary: str
-    family: Family
-
-    def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:
-        """Score the queries, (tasks, n_query, ways); without queries there is nothing to do.
-
-        Parameters
-        ----------
-        support
-            (tasks, n_support, dim)
-        labels
-            (tasks, n_support) or (n_support,), whole numbers 0 .. ways - 1, each present.
-        query
-            (tasks, n_query, dim)
-        """
-        ways = int(labels.max()) + 1
-        rows = query.rows if isinstance(query, UnitRows) else query
-        if rows.shape[1] == 0:
-            return UnitRows.of(rows).scale.new_empty(len(rows), 0, ways)
-        return self.function(support, labels, query, ways, self.options)
-
-    def with_options(self, **changes: Any) -> Method:
-        """The same method with other options; its name says which."""
-        known = {field.name for field in fields(self.options)}
-        if changes and not known:
-            raise OptionError(f"{self.name} has no options, {next(iter(changes))!r} was given.")
-        for option in changes:
-            if option not in known:
-                raise unknown_name(f"option of {self.name}", option, known)
-        suffix = ",".join(f"{option}={written(value)}" for option, value in changes.items())
-        between = "," if ":" in self.name else ":"
-        name = f"{self.name}{between}{suffix}" if suffix else self.name
-        return replace(self, name=name, options=replace(self.options, **changes))
-
 
 # One entry a method: it then appears in `evaluate`, the command, the documents and the tests.
 _ENTRIES = (
@@ -210,28 +147,63 @@ _ENTRIES = (
     ),
 )
 METHODS = {entry.name: entry for entry in _ENTRIES}
+PICTURE_METHODS = {
+    "tft": PictureMethod(
+        "tft",
+        tft,
+        TftOptions(),
+        "the whole network fine-tuned in the same way; needs pictures",
+        "transductive",
+    )
+}
 PAPER = ("cspn", "bd-c", "bd-i", "bd-cspn", "bd-cspn-classes")
 
 
 def chosen_methods(spellings: str | Method | Iterable[str | Method]) -> list[Method]:
-    """The methods of these names, each once; "all" is every one there is."""
-    listed = [spellings] if isinstance(spellings, str | Method) else list(spellings)
-    if not listed:
-        raise OptionError("no method given.")
-    named = [name for one in listed for name in (METHODS if one == ALL else [one])]
-    return list({one.name: one for one in map(method, named)}.values())
+    """The methods of these names, each once; "all" is every one that needs features only."""
+    return [_on_features(one) for one in _chosen(spellings, METHODS)]
+
+
+def chosen_with_pictures(spellings: Iterable[str]) -> list[Method | PictureMethod]:
+    """As `chosen_methods`, where pictures are at hand: "all" is every one there is."""
+    return _chosen(spellings, METHODS | PICTURE_METHODS)
 
 
 def method(spelling: str | Method) -> Method:
     """The method of this name, with options if any: "bd-cspn" or "bd-cspn:z=4,rank=softmax"."""
+    return _on_features(_spelled(spelling))
+
+
+def _on_features(chosen: Method | PictureMethod) -> Method:
+    if isinstance(chosen, PictureMethod):
+        raise OptionError(
+            f"{chosen.name} fine-tunes the network on pictures, so features alone do not do. Give "
+            "the run and the packed pictures that made them: `protorect evaluate FEATURES "
+            f"--method {chosen.name} --network RUN --pictures PACKED`."
+        )
+    return chosen
+
+
+def _chosen(
+    spellings: str | Method | Iterable[str | Method], everything: Iterable[str]
+) -> list[Method | PictureMethod]:
+    listed = [spellings] if isinstance(spellings, str | Method) else list(spellings)
+    if not listed:
+        raise OptionError("no method given.")
+    named = [name for one in listed for name in (everything if one == ALL else [one])]
+    return list({one.name: one for one in map(_spelled, named)}.values())
+
+
+def _spelled(spelling: str | Method) -> Method | PictureMethod:
     if isinstance(spelling, Method):
         return spelling
+    known = METHODS | PICTURE_METHODS
     if not isinstance(spelling, str):
-        raise OptionError(f"{spelling!r} is no method; give the name of one of {sorted(METHODS)}.")
+        raise OptionError(f"{spelling!r} is no method; give the name of one of {sorted(known)}.")
     name, _, listed = spelling.strip().partition(":")
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
-    chosen = METHODS[name]
+    if name not in known:
+        raise unknown_name("method", name, known)
+    chosen = known[name]
     options = [_option(chosen, item) for item in listed.split(",") if item]
     changes = dict(options)
     if len(changes) < len(options):
@@ -239,7 +211,7 @@ def method(spelling: str | Method) -> Method:
     return chosen.with_options(**changes)
 
 
-def _option(chosen: Method, item: str) -> tuple[str, Any]:
+def _option(chosen: Described, item: str) -> tuple[str, Any]:
     name, equals, text = item.partition("=")
     name, text = name.strip(), text.strip()
     if not equals:
@@ -268,12 +240,3 @@ def _parsed(name: str, text: str, kind: Any) -> Any:
     if str not in kinds and get_origin(kinds[0]) is not Literal:
         raise OptionError(f"{name} can be given in Python only, by with_options({name}=...).")
     return text
-
-
-def written(value: Any) -> str:
-    """The value of an option as it is written behind a method's name."""
-    if value is None:
-        return "all"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, str | int | float) else "given"

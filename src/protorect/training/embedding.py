@@ -56,10 +56,7 @@ def embed(
     features: NDArray[Any] | None = None
     size = batch_size(backbone)
     for start in range(0, len(images), size):
-        batch = torch.from_numpy(np.array(images[start : start + size])).to(device)
-        batch = 255 - batch if preprocessing.inverted else batch
-        batch = _fitted(in_unit_range(batch), backbone)
-        batch = preprocessing(batch).contiguous(memory_format=torch.channels_last)
+        batch = prepared(backbone, images[start : start + size], preprocessing, device)
         with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):
             found = backbone(batch).float().cpu().numpy()
         if features is None:
@@ -68,6 +65,22 @@ def embed(
         if progress is not None:
             progress(start + len(found), len(images))
     return np.empty((0, 0), dtype=np.float32) if features is None else features
+
+
+def prepared(
+    backbone: Backbone,
+    images: NDArray[np.uint8],
+    preprocessing: Preprocessing,
+    device: str | torch.device = "cpu",
+) -> Tensor:
+    """Pictures (n, height, width, channels) as the network wants them, (n, channels, size, size).
+
+    They are laid out a position at a time, `torch.channels_last`.
+    """
+    batch = torch.from_numpy(np.array(images)).to(device)
+    batch = 255 - batch if preprocessing.inverted else batch
+    batch = _fitted(in_unit_range(batch), backbone)
+    return preprocessing(batch).contiguous(memory_format=torch.channels_last)
 
 
 def batch_size(backbone: Backbone) -> int:

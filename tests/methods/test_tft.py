@@ -1,0 +1,117 @@
+"""Fine-tuning a whole network against a slow reading, and what it promises."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from protorect import METHODS, OptionError
+from protorect.methods import PICTURE_METHODS, chosen_with_pictures
+from reference import fine_tuning
+
+TFT = PICTURE_METHODS["tft"]
+WAYS, SHOT, QUERIES = 3, 2, 7
+LARGE = {"steps": 6, "learning_rate": 0.02, "scale": 4.0, "entropy": 0.6}
+ALL_AT_ONCE = 100
+
+
+def task(side=5, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(WAYS).repeat(SHOT)
+    shape = (WAYS * SHOT + QUERIES, 1, side, side)
+    pictures = torch.randn(shape, generator=generator, dtype=torch.float64)
+    return pictures[: len(labels)], labels, pictures[len(labels) :]
+
+
+def small_network(seed=0):
+    """A convolution, batch norm and ReLU, with statistics that are not those of the task."""
+    torch.manual_seed(seed)
+    network = nn.Sequential(nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU())
+    network.append(nn.Flatten()).double()
+    norm = network[1]
+    for values in (norm.weight.data, norm.running_var):
+        values.uniform_(0.5, 2)
+    for values in (norm.bias.data, norm.running_mean):
+        values.normal_()
+    return network
+
+
+def parts_of(network):
+    conv, norm = network[0], network[1]
+    found = {"kernel": conv.weight, "gain": norm.weight, "offset": norm.bias}
+    found |= {"mean": norm.running_mean, "variance": norm.running_var}
+    return {name: values.detach().clone() for name, values in found.items()}
+
+
+@pytest.mark.parametrize("statistics", ["training", "task"])
+@pytest.mark.parametrize("options", [{}, LARGE, LARGE | {"entropy": 0.0}, {"steps": 0}])
+def test_it_is_the_slow_reading(options, statistics):
+    network, (support, labels, query) = small_network(), task()
+    options = options | {"statistics": statistics}
+    expected = fine_tuning.tft(parts_of(network), support, labels, query, WAYS, **options)
+    found = TFT.with_options(**options)(network, support, labels, query, ALL_AT_ONCE)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+
+
+def test_the_choices_make_a_difference():
+    network, given = small_network(), task()
+    methods = [TFT.with_options(**LARGE)]
+    methods += [methods[0].with_options(**one) for one in ({"steps": 5}, {"statistics": "task"})]
+    found = [one(network, *given, ALL_AT_ONCE) for one in methods]
+    for other in found[1:]:
+        assert (found[0] - other).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 6])
+def test_parts_bound_the_memory_and_change_nothing(at_once):
+    network, given = small_network(), task()
+    chosen = TFT.with_options(**LARGE)
+    expected = chosen(network, *given, ALL_AT_ONCE)
+    torch.testing.assert_close(chosen(network, *given, at_once), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, LARGE])
+def test_a_network_without_weights_leaves_the_head_to_be_fine_tuned(options):
+    support, labels, query = task()
+    head = METHODS["tft-head"].with_options(**options)
+    expected = head(support.flatten(1)[None], labels, query.flatten(1)[None])[0]
+    found = TFT.with_options(**options)(nn.Flatten(), support, labels, query, ALL_AT_ONCE)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("statistics", ["training", "task"])
+def test_the_network_is_left_as_it_is_and_nothing_is_kept(statistics):
+    network, given = small_network().insert(0, nn.Dropout(0.5)).train(), task()
+    before = copy.deepcopy(network.state_dict())
+    chosen = TFT.with_options(**LARGE, statistics=statistics)
+    first = chosen(network, *given, ALL_AT_ONCE)
+    assert torch.equal(chosen(network, *given, ALL_AT_ONCE), first)  # and no dropout
+    assert all(torch.equal(before[name], held) for name, held in network.state_dict().items())
+    assert all(layer.training for layer in network.modules())
+    assert all(weight.grad is None for weight in network.parameters())
+
+
+def test_black_pictures_are_no_reason_to_fail():
+    support, labels, query = task()
+    network = nn.Sequential(nn.Conv2d(1, 4, 3, bias=False), nn.Flatten()).double()
+    support[0], query[:3] = 0, 0
+    assert TFT(network, support, labels, query, ALL_AT_ONCE).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        ("tft:statistics=tasks", "unknown statistics 'tasks'. Did you mean 'task'?"),
+        ("tft:steps=-1", "steps is -1; it must be a whole number from 0 up"),
+        ("tft:learning_rate=x", "learning_rate=x: a number is wanted"),
+        ("tft:rate=1", "unknown option of tft 'rate'"),
+    ],
+)
+def test_options_that_cannot_be(spelling, message):
+    with pytest.raises(OptionError, match=message.replace("?", r"\?")):
+        chosen_with_pictures([spelling])
+
+
+def test_all_with_pictures_is_every_method_there_is():
+    assert chosen_with_pictures(["all"]) == [*METHODS.values(), *PICTURE_METHODS.values()]
