@@ -87,6 +87,12 @@ class Episodes:
             raise OptionError(f"these episodes have {self.shot} shots; {shot} cannot be taken.")
         return Episodes(self.support[:, :, :shot], self.query, self.query_way)
 
+    def first(self, count: int) -> Episodes:
+        """The first `count` of these episodes."""
+        if not 1 <= count <= len(self):
+            raise OptionError(f"there are {len(self)} episodes; the first {count} cannot be taken.")
+        return Episodes(self.support[:count], self.query[:count], self.query_way[:count])
+
     def check_rows(self, n_rows: int) -> None:
         """Raise DataError if a row number lies outside a table of `n_rows` rows."""
         lowest = min(self.support.min(), self.query.min())

@@ -63,7 +63,7 @@ def test_commands_use_the_committed_configuration(monkeypatch, tmp_path):
     )
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "omniglot-conv64.toml").touch()
-    lines = commands(OMNIGLOT, tmp_path, ["val"])
+    lines = commands(OMNIGLOT, FeatureFolder(tmp_path), ["val"])
     assert lines == [
         "protorect prepare omniglot OMNIGLOT --out data/omniglot",
         "protorect train data/omniglot --config configs/omniglot-conv64.toml "

@@ -11,6 +11,7 @@ from protorect.errors import OptionError
 if TYPE_CHECKING:
     from protorect.paper.experiments import Experiment
     from protorect.paper.record import Record
+    from protorect.paper.sources import FeatureFolder
 
 DESCRIPTION = """\
 Measure the tables and figures of "Prototype Rectification for Few-Shot Learning" again, beside what
@@ -19,7 +20,8 @@ higher-way, robust, figures, weights; all of them if none is named.
 
 Features are looked for in a folder, under names such as omniglot-conv64-test.npz and
 omniglot-conv64-val.npz, as `protorect extract` writes them. What is missing is left out and marked;
-`protorect paper --list` shows the commands that would make it.
+`protorect paper --list` shows the commands that would make it. Fine-tuning whole networks, in tft,
+needs the packed pictures and the runs as well, under names such as omniglot and omniglot-conv64.
 """
 
 
@@ -41,7 +43,27 @@ def add_to(verbs: Any) -> None:
         metavar="DIR",
         help="where the features are (%(default)s)",
     )
+    add(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        metavar="DIR",
+        help="where packed pictures are, for tft (%(default)s)",
+    )
+    add(
+        "--runs",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="where runs are, for tft (%(default)s)",
+    )
     add("--episodes", type=int, metavar="N", help="at most so many episodes (the protocol's)")
+    add(
+        "--fine-tuned-episodes",
+        type=int,
+        metavar="N",
+        help="how many of them whole networks are fine-tuned on (100)",
+    )
     add("--seed", type=int, default=0, help="the same seed draws the same episodes (%(default)s)")
     add("--results", type=Path, metavar="DIR", help="write NAME.json for each experiment")
     add(
@@ -70,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
 
     chosen = [experiment(name) for name in dict.fromkeys(options.names)]
     if options.list:
-        _list(chosen or list(EXPERIMENTS.values()), options.features)
+        _list(chosen or list(EXPERIMENTS.values()), _folder(options))
         return
     _check(options)
     check_outputs([options.html])
@@ -92,8 +114,10 @@ def _check(options: argparse.Namespace) -> None:
         raise OptionError(
             "--from-results measures nothing, so it takes neither names nor --results."
         )
-    if options.episodes is not None and options.episodes < 2:
-        raise OptionError(f"--episodes is {options.episodes}; it must be 2 or more.")
+    for name in ("episodes", "fine_tuned_episodes"):
+        given = getattr(options, name)
+        if given is not None and given < 2:
+            raise OptionError(f"--{name.replace('_', '-')} is {given}; it must be 2 or more.")
 
 
 def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Record]:
@@ -104,7 +128,6 @@ def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Reco
     from protorect.files import check_writable
     from protorect.paper.experiments import run as run_experiment
     from protorect.paper.record import load_records
-    from protorect.paper.sources import FeatureFolder
 
     if options.from_results is not None:
         return load_records(options.from_results)
@@ -115,8 +138,9 @@ def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Reco
         with progress_bar(one.name) as progress:
             record = run_experiment(
                 one,
-                FeatureFolder(options.features),
+                _folder(options),
                 episodes=options.episodes,
+                fine_tuned=options.fine_tuned_episodes,
                 seed=options.seed,
                 progress=progress,
             )
@@ -133,10 +157,15 @@ def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Reco
     return records
 
 
-def _list(chosen: list[Experiment], features: Path) -> None:
-    from protorect.paper.sources import FeatureFolder, commands
+def _folder(options: argparse.Namespace) -> FeatureFolder:
+    from protorect.paper.sources import FeatureFolder
 
-    folder = FeatureFolder(features)
+    return FeatureFolder(options.features, options.data, options.runs)
+
+
+def _list(chosen: list[Experiment], folder: FeatureFolder) -> None:
+    from protorect.paper.sources import commands
+
     for one in chosen:
         there = [source for source in one.sources if folder.has(source)]
         rest = [source for source in one.sources if not folder.has(source)]
@@ -146,5 +175,10 @@ def _list(chosen: list[Experiment], features: Path) -> None:
         print(f"{one.name}: {one.title}{tables}\n  {state}")
         for source in rest:
             print(f"  {source.name} needs")
-            for line in commands(source, features, folder.missing(source)):
+            for line in commands(source, folder, folder.missing(source)):
                 print(f"    {line}")
+        for source in there if one.on_pictures else ():
+            if not folder.has_pictures(source):
+                print(f"  {', '.join(one.on_pictures)} on {source.name} needs")
+                for line in commands(source, folder, splits=()):
+                    print(f"    {line}")

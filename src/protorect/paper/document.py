@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from protorect.methods import METHODS
 from protorect.paper.compare import comparison, further, verdicts
-from protorect.paper.experiments import EXPERIMENTS, FINE_TUNED, Experiment
+from protorect.paper.experiments import EXPERIMENTS, Experiment
 from protorect.paper.figures import drawn_figures, robust_figures
-from protorect.paper.names import system_name
+from protorect.paper.names import DATASETS, system_name
 from protorect.paper.published import published
 from protorect.paper.ranks import ranks
 from protorect.paper.record import Record, measured_by_key
-from protorect.paper.sources import Source, commands
+from protorect.paper.sources import SPLITS, Source, commands
 from protorect.paper.study import weights_blocks
 from protorect.report.markdown import render_markdown
 from protorect.report.page import Block, Listing, Page, Section, Table, Terms
@@ -107,13 +106,13 @@ def _section(chosen: Experiment, records: Mapping[str, Record]) -> Section:
     record = records.get(chosen.name)
     found = measured_by_key(records.values())
     blocks: list[Block] = [chosen.protocol]
-    blocks += [comparison(published().tables[number], found) for number in chosen.tables]
+    tables = [published().tables[number] for number in (*chosen.tables, *chosen.beside)]
+    blocks += [comparison(table, found) for table in tables]
     if chosen.name == "meta-dataset":
         blocks += ranks(found)
     if record is not None:
         blocks += _of_record(chosen, record)
-    if chosen.name == "tft":
-        blocks += _not_written()
+        blocks += _fine_tuned(chosen, record)
     missing = [source for source in chosen.sources if not _has(record, source)]
     if missing:
         blocks.append(_missing(chosen, missing))
@@ -135,11 +134,29 @@ def _of_record(chosen: Experiment, record: Record) -> list[Block]:
     return [*blocks, _details(record)]
 
 
-def _not_written() -> list[Block]:
-    absent = [system_name(name) for name in FINE_TUNED if name not in METHODS]
-    return [f"Not measured, as this version has no such method: {'; '.join(absent)}."] * bool(
-        absent
-    )
+def _fine_tuned(chosen: Experiment, record: Record) -> list[Block]:
+    """On how many episodes networks were fine-tuned, and what is missing where none was."""
+    blocks: list[Block] = []
+    for name in chosen.on_pictures:
+        found = {
+            Source(one.dataset, one.backbone): one.episodes
+            for one in record.measured
+            if one.method == name
+        }
+        if found:
+            told = [f"{DATASETS[one.dataset]} {count}" for one, count in found.items()]
+            blocks.append(f"{system_name(name)}, episodes: {', '.join(told)}.")
+        missing = [one for one in chosen.sources if _has(record, one) and one not in found]
+        if missing:
+            named = ", ".join(source.name for source in missing)
+            blocks.append(
+                Listing(
+                    f"{system_name(name)} needs the run and the pictures as well. Not measured: "
+                    f"{named}. What to run:",
+                    _lines(chosen, missing, splits=()),
+                )
+            )
+    return blocks
 
 
 def _has(record: Record | None, source: Source) -> bool:
@@ -148,13 +165,20 @@ def _has(record: Record | None, source: Source) -> bool:
 
 
 def _missing(chosen: Experiment, sources: Sequence[Source]) -> Listing:
-    lines = [line for source in sources for line in commands(source)]
-    lines.append(f"protorect paper {chosen.name} --results results/paper")
     named = ", ".join(source.name for source in sources)
     return Listing(
         f"Not measured: {named}. What to run (`protorect datasets` says where to get the data):",
-        sorted(dict.fromkeys(lines), key=_step),
+        _lines(chosen, sources),
     )
+
+
+def _lines(
+    chosen: Experiment, sources: Sequence[Source], splits: Sequence[str] = SPLITS
+) -> list[str]:
+    """The commands that end with the experiment on these sources."""
+    lines = [line for source in sources for line in commands(source, splits=splits)]
+    lines.append(f"protorect paper {chosen.name} --results results/paper")
+    return sorted(dict.fromkeys(lines), key=_step)
 
 
 def _step(line: str) -> int:

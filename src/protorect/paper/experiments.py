@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from protorect.errors import unknown_name
 from protorect.evaluation import Progress
-from protorect.methods import METHODS
+from protorect.methods import PICTURE_METHODS
+from protorect.paper.fine_tuned import fine_tuning
 from protorect.paper.measure import Findings, Setting, accuracies
 from protorect.paper.pictures import pictures
 from protorect.paper.record import Measured, Record
@@ -39,6 +40,8 @@ class Experiment:
         Which are measured.
     measure
         What measures them on one source.
+    beside
+        Tables of another experiment that are shown beside this one too.
     """
 
     name: str
@@ -48,6 +51,12 @@ class Experiment:
     settings: tuple[Setting, ...]
     methods: tuple[str, ...]
     measure: Measure = accuracies
+    beside: tuple[int, ...] = ()
+
+    @property
+    def on_pictures(self) -> tuple[str, ...]:
+        """The methods that need the network and its pictures."""
+        return tuple(name for name in self.methods if name in PICTURE_METHODS)
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -59,11 +68,8 @@ FIVE_WAY = "5-way, 15 queries a class, 600 episodes, Z chosen on as many validat
 BACKBONES = ("conv64", "conv128", "conv256", "resnet12", "wrn28-10")
 COMPARED = ("cspn", "bd-cspn", "bd-cspn-classes")
 ABLATED = ("cspn", "bd-c", "bd-i", "bd-cspn", "bd-i:weighting=classes", "bd-cspn-classes")
-FINE_TUNED = ("tft-head", "tft")  # the head on features; the whole network on pictures
 MINI, TIERED = Source("mini-imagenet", "wrn28-10"), Source("tiered-imagenet", "wrn28-10")
 HERE = (Source("omniglot", "conv64"), Source("cub", "conv64"))
-# A thousand ways are 15,000 queries an episode: 50 of them tell more than 600 of five ways.
-FEWER_EPISODES = {200: 100, 1000: 50}
 META_SOURCES = (
     "ilsvrc-2012 omniglot aircraft cu-birds dtd quickdraw fungi vgg-flower traffic-sign mscoco"
 )
@@ -117,10 +123,13 @@ _ALL = (
     Experiment(
         "tft",
         "Transductive fine-tuning, the compared system",
-        f"{FIVE_WAY} Published values are in Table 5.",
+        f"{FIVE_WAY} The head is fine-tuned on fixed features; the whole network, which is a "
+        "training for each episode, on the first of the episodes only.",
         (),
         (*_on("mini-imagenet", "conv64", "resnet12", "wrn28-10"), *map(Setting, HERE)),
-        (*COMPARED, *(name for name in FINE_TUNED if name in METHODS)),
+        (*COMPARED, "tft-head", "tft"),
+        fine_tuning,
+        beside=(5,),
     ),
     Experiment("omniglot", "Omniglot", FIVE_WAY, (6,), _on("omniglot", *BACKBONES), COMPARED),
     Experiment("cub", "CUB", FIVE_WAY, (7,), _on("cub", *BACKBONES), COMPARED),
@@ -184,12 +193,14 @@ def run(
     folder: FeatureFolder,
     *,
     episodes: int | None = None,
+    fine_tuned: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Record | None:
     """Measure an experiment on the sources whose features are in the folder; None if on none.
 
-    `episodes` is the most of any setting; the protocol's own numbers if not given.
+    `episodes` is the most of any setting, `fine_tuned` how many of them networks are fine-tuned
+    on; the protocol's own numbers if not given.
     """
     start = time.perf_counter()
     measured: list[Measured] = []
@@ -199,7 +210,11 @@ def run(
             continue
         features = folder.open(source)
         settings = [
-            replace(one, episodes=min(one.episodes, episodes or one.episodes))
+            replace(
+                one,
+                episodes=min(one.episodes, episodes or one.episodes),
+                fine_tuned=fine_tuned or one.fine_tuned,
+            )
             for one in chosen.settings
             if one.source == source
         ]

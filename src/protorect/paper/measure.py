@@ -18,6 +18,7 @@ from protorect.selection import Choice, choose_z, evaluate_chosen, z_text
 
 QUERY = 15
 EPISODES = 600
+FINE_TUNED_EPISODES = 100  # each trains a network: seconds for small ones, minutes for large ones
 VALIDATION_WAY = 200  # at most: more costs much and, with Omniglot's 688 classes, soon ends
 MANY_WAYS = 100  # from here on an episode holds so many queries that few episodes do
 FEW_EPISODES = 30
@@ -25,12 +26,16 @@ FEW_EPISODES = 30
 
 @dataclass(frozen=True)
 class Setting:
-    """Episodes of one source: their ways, how many, and their distractor classes."""
+    """Episodes of one source: their ways, how many, and their distractor classes.
+
+    Of the episodes, networks are fine-tuned on the first `fine_tuned` only.
+    """
 
     source: Source
     way: int = 5
     episodes: int = EPISODES
     distractors: int = 0
+    fine_tuned: int = FINE_TUNED_EPISODES
 
     @property
     def validation(self) -> tuple[int, int]:

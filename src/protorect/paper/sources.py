@@ -2,7 +2,9 @@
 
 A folder holds one file for each data set, backbone and split, such as
 `omniglot-conv64-test.npz`, written by `protorect extract`. Its manifest must say the same as its
-name, and validation and test features must come from the same weights.
+name, and validation and test features must come from the same weights. What fine-tunes the network
+finds the packed pictures and the run that made them in two more folders, under names such as
+`omniglot` and `omniglot-conv64`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from protorect.arrays import load_arrays
 from protorect.backbones import BACKBONES
 from protorect.errors import DataError
 from protorect.features import load_features
+from protorect.fine_tuning import Pictures
 
 SPLITS = ("val", "test")
 
@@ -62,18 +65,21 @@ class FeatureFile:
 
 @dataclass(frozen=True)
 class SourceFeatures:
-    """The validation and the test features of a source."""
+    """The validation and the test features of a source, and the folder they come from."""
 
     source: Source
     val: FeatureFile
     test: FeatureFile
+    folder: FeatureFolder
 
 
 @dataclass(frozen=True)
 class FeatureFolder:
-    """A folder of feature files."""
+    """A folder of feature files, one of packed pictures and one of runs."""
 
     path: Path
+    data: Path = Path("data")
+    runs: Path = Path("runs")
 
     def has(self, source: Source) -> bool:
         """Whether the features of both splits are there."""
@@ -91,7 +97,26 @@ class FeatureFolder:
                 f"{val.name} and {test.name} were made by different weights. Extract both splits "
                 "with the same run."
             )
-        return SourceFeatures(source, val, test)
+        return SourceFeatures(source, val, test, self)
+
+    def packed(self, source: Source) -> Path:
+        """Where the packed pictures of a source belong."""
+        return self.data / source.dataset
+
+    def network(self, source: Source) -> Path:
+        """Where the run of a source belongs, or the name of a pretrained backbone."""
+        pretrained = BACKBONES[source.backbone].pretrained
+        return Path(source.backbone) if pretrained else self.runs / source.name
+
+    def has_pictures(self, source: Source) -> bool:
+        """Whether the packed pictures and the run that made the features are there."""
+        pretrained = BACKBONES[source.backbone].pretrained
+        return self.packed(source).exists() and (pretrained or self.network(source).exists())
+
+    def pictures(self, source: Source) -> Pictures:
+        """The network and the pictures behind the test features; any others are refused."""
+        path = self.path / source.file("test")
+        return Pictures.behind(path, self.network(source), self.packed(source))
 
     def _read(self, source: Source, split: str) -> FeatureFile:
         path = self.path / source.file(split)
@@ -106,23 +131,23 @@ class FeatureFolder:
         return FeatureFile(path.name, *load_features(path), manifest)
 
 
+DEFAULT_FOLDER = FeatureFolder(Path("features"))
+
+
 def commands(
-    source: Source, features: Path = Path("features"), splits: Sequence[str] = SPLITS
+    source: Source, folder: FeatureFolder = DEFAULT_FOLDER, splits: Sequence[str] = SPLITS
 ) -> list[str]:
-    """What to run to have the features of a source in a folder."""
-    dataset, backbone = source.dataset, source.backbone
-    packed, run = f"data/{dataset}", f"runs/{source.name}"
-    root = dataset.upper().replace("-", "_")
-    lines = [f"protorect prepare {dataset} {root} --out {packed}"]
-    if BACKBONES[backbone].pretrained:
-        run = backbone
-    else:
+    """What to run to have the pictures, the run and the features of a source in their folders."""
+    packed, network = folder.packed(source), folder.network(source)
+    root = source.dataset.upper().replace("-", "_")
+    lines = [f"protorect prepare {source.dataset} {root} --out {packed}"]
+    if not BACKBONES[source.backbone].pretrained:
         config = Path("configs") / f"{source.name}.toml"
-        recipe = f"--config {config}" if config.exists() else f"--backbone {backbone}"
-        lines.append(f"protorect train {packed} {recipe} --out {run}")
+        recipe = f"--config {config}" if config.exists() else f"--backbone {source.backbone}"
+        lines.append(f"protorect train {packed} {recipe} --out {network}")
     for split in splits:
-        out = features / source.file(split)
-        lines.append(f"protorect extract {run} {packed} --split {split} --out {out}")
+        out = folder.path / source.file(split)
+        lines.append(f"protorect extract {network} {packed} --split {split} --out {out}")
     return lines
 
 

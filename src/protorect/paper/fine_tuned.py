@@ -1,0 +1,42 @@
+"""The comparison with transductive fine-tuning, of the head and of the whole network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from protorect.evaluation import Progress
+from protorect.fine_tuning import evaluate_fine_tuned
+from protorect.methods import PICTURE_METHODS
+from protorect.paper.measure import Findings, Setting, accuracies, drawn, measured
+from protorect.paper.published import SHOTS
+from protorect.paper.sources import SourceFeatures
+
+
+def fine_tuning(
+    features: SourceFeatures,
+    methods: Sequence[str],
+    settings: Sequence[Setting],
+    seed: int,
+    progress: Progress | None,
+) -> Findings:
+    """`accuracies`, and those of fine-tuned networks where run and pictures are there."""
+    on_features = [name for name in methods if name not in PICTURE_METHODS]
+    found = accuracies(features, on_features, settings, seed, progress)
+    if not features.folder.has_pictures(features.source):
+        return found
+    pictures = features.folder.pictures(features.source)
+    chosen = [PICTURE_METHODS[name] for name in methods if name in PICTURE_METHODS]
+    for setting in settings:
+        fewer = replace(setting, episodes=min(setting.episodes, setting.fine_tuned))
+        results = evaluate_fine_tuned(
+            pictures,
+            chosen,
+            shot=SHOTS,
+            episodes=drawn(features.test, setting, seed).first(fewer.episodes),
+            progress=progress,
+        )
+        found.measured += [
+            measured(fewer, one.method, one.shot, one.accuracy, one.ci95) for one in results
+        ]
+    return found

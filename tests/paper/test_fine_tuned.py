@@ -1,0 +1,106 @@
+"""Transductive fine-tuning of whole networks in `protorect paper`."""
+
+from dataclasses import replace
+
+import pytest
+
+from extraction.conftest import pack_noise, save_weights
+from protorect import evaluate, sample_episodes
+from protorect.cli import main
+from protorect.extraction import extract
+from protorect.fine_tuning import evaluate_fine_tuned
+from protorect.methods import PICTURE_METHODS
+from protorect.paper.document import paper_page
+from protorect.paper.experiments import experiment, run
+from protorect.paper.sources import FeatureFolder, Source
+from protorect.report.page import Listing
+
+OMNIGLOT = Source("omniglot", "conv64")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Packed pictures, a run and its features, where the experiments look for them."""
+    root = tmp_path_factory.mktemp("paper")
+    pack_noise(root / "data/omniglot", 105, classes=5, splits=("val", "test"), dataset="omniglot")
+    (root / "runs/omniglot-conv64").mkdir(parents=True)
+    save_weights(root / "runs/omniglot-conv64/best.safetensors", data="omniglot")
+    (root / "features").mkdir()
+    for split in ("val", "test"):
+        out = root / "features" / OMNIGLOT.file(split)
+        extract(root / "runs/omniglot-conv64", root / "data/omniglot", out, split=split)
+    return FeatureFolder(root / "features", root / "data", root / "runs")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """One step instead of twenty-five."""
+    chosen = PICTURE_METHODS["tft"]
+    monkeypatch.setitem(
+        PICTURE_METHODS, "tft", replace(chosen, options=replace(chosen.options, steps=1))
+    )
+
+
+def section(record):
+    sections = paper_page([record]).sections
+    (found,) = (one for one in sections if one.title == experiment("tft").title)
+    return found.blocks
+
+
+def listings(blocks):
+    return {one.caption.partition(":")[0]: one for one in blocks if isinstance(one, Listing)}
+
+
+def test_whole_networks_are_fine_tuned_on_the_first_episodes(folder):
+    record = run(experiment("tft"), folder, episodes=4, fine_tuned=2)
+    found = {(one.method, one.shot): one for one in record.measured}
+    assert {method for method, _ in found} == set(experiment("tft").methods)
+    assert (found["tft", 1].episodes, found["tft-head", 1].episodes) == (2, 4)
+    test = folder.open(OMNIGLOT).test
+    episodes = sample_episodes(test.labels, shot=5, episodes=4)
+    chosen = [PICTURE_METHODS["tft"]]
+    pictures = folder.pictures(OMNIGLOT)
+    expected = evaluate_fine_tuned(pictures, chosen, shot=[1, 5], episodes=episodes.first(2))
+    for one in expected:
+        assert found["tft", one.shot].value == pytest.approx(one.accuracy, abs=1e-4)
+    head = evaluate(test.features, test.labels, "tft-head", shot=1, episodes=episodes)[0]
+    assert found["tft-head", 1].value == pytest.approx(head.accuracy, abs=1e-4)
+    blocks = section(record)
+    assert "Transductive fine-tuning, episodes: Omniglot 2." in blocks
+    assert not any("needs the run" in caption for caption in listings(blocks))
+
+
+def test_without_run_or_pictures_the_head_is_measured_and_the_way_is_shown(folder, tmp_path):
+    for without in ({"runs": tmp_path}, {"data": tmp_path}):
+        record = run(experiment("tft"), replace(folder, **without), episodes=2)
+        assert {one.method for one in record.measured} == {*experiment("tft").methods} - {"tft"}
+        shown = listings(section(record))
+        (lines,) = (one.lines for caption, one in shown.items() if "needs the run" in caption)
+        assert [line.split()[1] for line in lines] == ["prepare", "train", "paper"]
+
+
+def test_the_published_numbers_are_beside(folder):
+    record = run(experiment("tft"), replace(folder, runs=folder.path), episodes=2)
+    captions = [getattr(one, "caption", "") for one in section(record)]
+    assert any(caption.startswith("Table 5. ") for caption in captions)
+
+
+def test_the_list_says_what_is_missing(folder, tmp_path, capsys):
+    line = ["paper", "tft", "--list", "--features", folder.path, "--runs", folder.runs, "--data"]
+    assert main([str(word) for word in (*line, folder.data)]) == 0
+    assert "tft on" not in capsys.readouterr().out
+    assert main([str(word) for word in (*line, tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    needed = f"    protorect prepare omniglot OMNIGLOT --out {tmp_path}/omniglot\n"
+    assert f"  tft on omniglot-conv64 needs\n{needed}" in shown
+
+
+def test_a_run_that_did_not_make_the_features(folder, tmp_path, capsys):
+    (tmp_path / "omniglot-conv64").mkdir()
+    save_weights(tmp_path / "omniglot-conv64/best.safetensors", seed=1, data="omniglot")
+    line = ["paper", "tft", "--features", folder.path, "--data", folder.data, "--runs", tmp_path]
+    assert main([*map(str, line), "--episodes", "2"]) == 2
+    shown = capsys.readouterr().err
+    assert "weights differs. Give what `protorect extract` was given." in shown
+    assert main([*map(str, line), "--fine-tuned-episodes", "1"]) == 2
+    assert "--fine-tuned-episodes is 1; it must be 2 or more." in capsys.readouterr().err
