@@ -8,7 +8,9 @@ together minimise the mean cross-entropy of the support plus the mean Shannon en
 queries. Every task starts from the trained network. So it needs that network and the pictures, not
 their features: `protorect evaluate FEATURES --method tft --network RUN --pictures PACKED`.
 
-Batch norm keeps the statistics of the training.
+Batch norm keeps the statistics of the training, where the code of the authors lets them follow the
+task. Then a gradient is the sum of those of its parts, and the memory is bounded however many
+pictures a task has; validation episodes of Omniglot are classified equally well in both ways.
 
 Assumes that the support alone separates the classes well, and that a task is worth some seconds.
 """
@@ -47,7 +49,8 @@ class TftOptions:
         The weight of the queries' entropy; 0 fine-tunes on the support alone.
     statistics
         Of batch norm: those of the "training" stay, or the means and variances of the "task" take
-        their place little by little, as in the code of the authors.
+        their place little by little, as in the code of the authors; a small batch at a time where
+        a task has many pictures.
     """
 
     steps: int = 25
