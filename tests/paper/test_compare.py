@@ -61,6 +61,9 @@ def test_what_the_paper_has_not_is_told_with_its_gain():
     assert table.caption == "Beyond, Omniglot, ConvNet-64."
     assert [row[0] for row in table.rows] == ["CSPN", "BD-CSPN"]
     assert table.rows[1][1:3] == ["99.70 ± 0.10, Z = 8", "+1.70"]
+    fewer = [replace(one, episodes=20) for one in at]  # not the episodes of CSPN
+    table = further([*plain, *fewer], [published().tables[12]], "Beyond")
+    assert table.rows[1][1:3] == ["99.70 ± 0.10, Z = 8", ""]
     printed = [replace(one, way=200) for one in at]
     assert further(printed, [published().tables[12]], "Beyond") is None
 

@@ -13,7 +13,7 @@ from protorect.methods import PICTURE_METHODS
 from protorect.paper.document import paper_page
 from protorect.paper.experiments import experiment, run
 from protorect.paper.sources import FeatureFolder, Source
-from protorect.report.page import Listing
+from protorect.report.page import Listing, Terms
 
 OMNIGLOT = Source("omniglot", "conv64")
 
@@ -66,7 +66,13 @@ def test_whole_networks_are_fine_tuned_on_the_first_episodes(folder):
     head = evaluate(test.features, test.labels, "tft-head", shot=1, episodes=episodes)[0]
     assert found["tft-head", 1].value == pytest.approx(head.accuracy, abs=1e-4)
     blocks = section(record)
-    assert "Transductive fine-tuning, episodes: Omniglot 2." in blocks
+    (table,) = (one for one in blocks if "same episodes" in getattr(one, "caption", ""))
+    plain = evaluate(test.features, test.labels, "cspn", shot=[1, 5], episodes=episodes.first(2))
+    gains = [ours.minus(theirs) for ours, theirs in zip(expected, plain, strict=True)]
+    shown = [f"{gain.mean:+.2f} ± {gain.ci95:.2f}" for gain in gains]
+    assert table.rows == [["Omniglot, ConvNet-64", "2", *shown]]
+    (details,) = (one.terms for one in blocks if isinstance(one, Terms))
+    assert details["command"] == "`protorect paper tft --seed 0 --fine-tuned-episodes 2`"
     assert not any("needs the run" in caption for caption in listings(blocks))
 
 

@@ -92,13 +92,19 @@ def further(
         row = [name]
         for shot in SHOTS:
             one, plain = found[key, shot], found.get((key._replace(system="cspn"), shot))
-            gain = "" if plain in (None, one) else signed(one.value - plain.value)
-            row += [measured_text(one), gain]
+            row += [measured_text(one), _gain(one, plain)]
         rows.append(row)
     header = ["system"]
     for shot in SHOTS:
         header += [f"{shot}-shot measured", "minus CSPN"]
     return Table(f"{', '.join([caption, *shared_names(keys)])}.", header, rows)
+
+
+def _gain(one: Measured, plain: Measured | None) -> str:
+    """Over CSPN, unless it was measured on other episodes, where a difference says little."""
+    if plain is None or plain == one or plain.episodes != one.episodes:
+        return ""
+    return signed(one.value - plain.value)
 
 
 def verdicts(found: Found, systems: Iterable[str]) -> Counter[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from protorect.paper.compare import comparison, further, verdicts
+from protorect.methods import PICTURE_METHODS
+from protorect.paper.compare import comparison, further, signed, verdicts
 from protorect.paper.experiments import EXPERIMENTS, Experiment
 from protorect.paper.figures import drawn_figures, robust_figures
-from protorect.paper.names import DATASETS, system_name
-from protorect.paper.published import published
+from protorect.paper.names import BACKBONES, DATASETS, system_name
+from protorect.paper.published import SHOTS, published
 from protorect.paper.ranks import ranks
 from protorect.paper.record import Record, measured_by_key
 from protorect.paper.sources import SPLITS, Source, commands
@@ -135,17 +137,12 @@ def _of_record(chosen: Experiment, record: Record) -> list[Block]:
 
 
 def _fine_tuned(chosen: Experiment, record: Record) -> list[Block]:
-    """On how many episodes networks were fine-tuned, and what is missing where none was."""
+    """Fine-tuned networks against CSPN on the same episodes, and what is missing."""
     blocks: list[Block] = []
     for name in chosen.on_pictures:
-        found = {
-            Source(one.dataset, one.backbone): one.episodes
-            for one in record.measured
-            if one.method == name
-        }
+        found = [one for one in chosen.sources if name in record.drawings.get(one.name, {})]
         if found:
-            told = [f"{DATASETS[one.dataset]} {count}" for one, count in found.items()]
-            blocks.append(f"{system_name(name)}, episodes: {', '.join(told)}.")
+            blocks.append(_paired(name, {one: record.drawings[one.name][name] for one in found}))
         missing = [one for one in chosen.sources if _has(record, one) and one not in found]
         if missing:
             named = ", ".join(source.name for source in missing)
@@ -157,6 +154,18 @@ def _fine_tuned(chosen: Experiment, record: Record) -> list[Block]:
                 )
             )
     return blocks
+
+
+def _paired(name: str, differences: Mapping[Source, Mapping[str, Any]]) -> Table:
+    rows = []
+    for source, held in differences.items():
+        row = [f"{DATASETS[source.dataset]}, {BACKBONES[source.backbone]}", str(held["episodes"])]
+        for shot in SHOTS:
+            mean, ci95 = held[str(shot)]["mean"], held[str(shot)]["ci95"]
+            row.append(f"{signed(mean)} ± {ci95:.2f}")
+        rows.append(row)
+    header = ["data set", "episodes", *(f"{shot}-shot minus CSPN" for shot in SHOTS)]
+    return Table(f"{system_name(name)} minus CSPN on the same episodes.", header, rows)
 
 
 def _has(record: Record | None, source: Source) -> bool:
@@ -189,9 +198,12 @@ def _details(record: Record) -> Terms:
     """What is needed to get the same numbers again."""
     files = ", ".join(f"`{one['file']}` ({one['sha256'][:12]})" for one in record.features)
     weights = dict.fromkeys(f"{one['weights'][:12]}" for one in record.features)
+    tuned = [one.episodes for one in record.measured if one.method in PICTURE_METHODS]
+    command = f"protorect paper {record.experiment} --seed {record.seed}"
+    command += f" --fine-tuned-episodes {max(tuned)}" if tuned else ""
     return Terms(
         {
-            "command": f"`protorect paper {record.experiment} --seed {record.seed}`",
+            "command": f"`{command}`",
             "features": f"{files}; in brackets the SHA-256 of the values",
             "weights": ", ".join(weights),
             "took": f"{record.seconds:.0f} s",
