@@ -38,16 +38,17 @@ def about(method: Described) -> list[str]:
 
 
 def option_texts(options: Any) -> dict[str, str]:
-    """What each option is, from the docstring of its dataclass."""
+    """What each option is, from the docstrings of its dataclass and of those it extends."""
     names = [field.name for field in fields(options)]
-    _, _, listed = (inspect.getdoc(type(options)) or "").partition("----------\n")
     texts: dict[str, str] = {}
-    for line in listed.splitlines():
-        if line in names:
-            texts[line] = ""
-        elif texts:
-            name = next(reversed(texts))
-            texts[name] = f"{texts[name]} {line.strip()}".strip()
+    for kind in reversed(type(options).__mro__[:-1]):
+        _, _, listed = inspect.cleandoc(kind.__doc__ or "").partition("----------\n")
+        told = ""
+        for line in listed.splitlines():
+            if line in names:
+                told, texts[line] = line, ""
+            elif told:
+                texts[told] = f"{texts[told]} {line.strip()}".strip()
     return texts
 
 

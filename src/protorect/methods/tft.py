@@ -28,41 +28,28 @@ from torch.nn.functional import cross_entropy
 
 from protorect.backbones.cosine_head import unit_length
 from protorect.functional import basic_prototypes
-from protorect.options import check_choice, check_number, check_whole
+from protorect.methods.tft_head import TftHeadOptions
+from protorect.options import check_choice
 
 Statistics = Literal["training", "task"]
 
 
 @dataclass(frozen=True)
-class TftOptions:
-    """The choices of transductive fine-tuning; the defaults are those of the paper.
+class TftOptions(TftHeadOptions):
+    """The choices of transductive fine-tuning: those for the head alone, and one more.
 
     Parameters
     ----------
-    steps
-        Of Adam, each on all pictures of the task.
-    learning_rate
-        The step size of Adam.
-    scale
-        What the logits are multiplied by before the softmax.
-    entropy
-        The weight of the queries' entropy; 0 fine-tunes on the support alone.
     statistics
         Of batch norm: those of the "training" stay, or the means and variances of the "task" take
         their place little by little, as in the code of the authors; a small batch at a time where
         a task has many pictures.
     """
 
-    steps: int = 25
-    learning_rate: float = 5e-5
-    scale: float = 1.0
-    entropy: float = 1.0
     statistics: Statistics = "training"
 
     def __post_init__(self) -> None:
-        check_whole("steps", self.steps)
-        for name in ("learning_rate", "scale", "entropy"):
-            check_number(name, getattr(self, name))
+        super().__post_init__()
         check_choice("statistics", self.statistics, ("training", "task"))
 
 
