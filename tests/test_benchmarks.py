@@ -17,6 +17,7 @@ from benchmarks.plain_pt_map import plain_pt_map
 from benchmarks.plain_tim import plain_tim
 from benchmarks.plus_page import plus_page
 from benchmarks.sections import SECTIONS, section
+from benchmarks.trainings import PAGE, all_kept, kept, trainings_page
 
 from conftest import clusters
 from protorect import evaluate, sample_episodes
@@ -97,3 +98,19 @@ def test_the_page_on_plus_is_up_to_date():
     root = Path(__file__).parents[1]
     figures = json.loads((root / "results" / "plus.json").read_text())
     assert (root / "docs" / "plus.md").read_text() == plus_page(figures)
+
+
+def test_the_page_on_trainings_is_up_to_date():
+    assert PAGE.read_text() == trainings_page(all_kept())
+
+
+def test_a_run_is_kept_with_its_log(tmp_path):
+    run = {"config": {"epochs": 2}, "data": {}, "versions": {}, "state": 1}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    (tmp_path / "log.jsonl").write_text('{"epoch": 1}\n{"epoch": 2}\n')
+    assert kept(tmp_path) == {
+        "config": {"epochs": 2},
+        "data": {},
+        "versions": {},
+        "log": [{"epoch": 1}, {"epoch": 2}],
+    }

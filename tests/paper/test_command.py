@@ -88,7 +88,7 @@ def test_documents_show_tables_and_figures(made):
 def test_the_committed_documents_are_up_to_date(monkeypatch):
     monkeypatch.chdir(ROOT)  # where configurations are looked for
     records = load_records("results/paper")
-    for name, text in documents(paper_page(records), records).items():
+    for name, text in documents(paper_page(records), records, trainings=True).items():
         kept = ROOT / "docs" / name
         assert kept.exists(), f"{name} is missing: make results"
         if kept.suffix == ".md":

@@ -104,7 +104,8 @@ def run(options: argparse.Namespace) -> None:
         write_text(options.html, render(page))
         print(options.html)
     if options.docs is not None:
-        for name, text in documents(page, records).items():
+        trainings = (options.docs / "trainings.md").exists()
+        for name, text in documents(page, records, trainings).items():
             write_text(options.docs / name, text)
             print(options.docs / name)
 

@@ -52,10 +52,11 @@ def measured_tables(page: Page, records: Sequence[Record]) -> list[Table]:
     return [one for one in tables if not all("published" in name for name in one.header[1:])]
 
 
-def documents(page: Page, records: Sequence[Record]) -> dict[str, str]:
+def documents(page: Page, records: Sequence[Record], trainings: bool = False) -> dict[str, str]:
     """The page as Markdown documents with their figures: file names and what is in them.
 
-    The study of the weights is a document of its own.
+    The study of the weights is a document of its own. `trainings` says that trainings.md, on the
+    networks behind the results, lies beside them.
     """
     title = EXPERIMENTS["weights"].title
     kept = [section for section in page.sections if section.title != title]
@@ -65,6 +66,12 @@ def documents(page: Page, records: Sequence[Record]) -> dict[str, str]:
         pages["weights"] = Page(title, STUDY_LEAD, [replace(study, title="Two readings")])
         linked = Section(title, ["A page of its own: [weights.md](weights.md)."])
         pages["results"] = replace(page, sections=[*kept, linked])
+    if trainings:
+        told = "How the networks were trained, and what was tried: [trainings.md](trainings.md)."
+        results = pages["results"]
+        pages["results"] = replace(
+            results, sections=[*results.sections, Section("Trainings", [told])]
+        )
     files: dict[str, str] = {}
     for stem, one in pages.items():
         text, figures = render_markdown(one, f"figures/{stem}")
