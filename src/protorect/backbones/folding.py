@@ -5,7 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TypeVar
 
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from protorect.backbones.efficientnet_lite import SameConv2d
@@ -16,8 +17,8 @@ Network = TypeVar("Network", bound=nn.Module)
 def folded(network: Network) -> Network:
     """A copy for inference, with every batch norm folded into the convolution before it.
 
-    Each saves a pass over the maps, and so does padding inside the convolution where both sides
-    get the same. Features differ by rounding only.
+    Each saves a pass over the maps, and so does padding inside the convolution. Features differ
+    by rounding only.
     """
     copy = deepcopy(network).eval()
     for layer in list(copy.modules()):
@@ -31,13 +32,39 @@ def folded(network: Network) -> Network:
     return copy
 
 
+class HalvingConv2d(nn.Conv2d):
+    """A convolution of stride 2, padded as "same", that pads both sides alike.
+
+    On maps of an even side "same" has one pixel more below and to the right. Here that pixel is
+    outside above and to the left as well, where it meets zeros in the kernel.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name for it
+        """Maps (n, inputs, side, side) -> (n, outputs, ceil(side / 2), same)."""
+        return super().forward(of_even_side(input))
+
+
+def of_even_side(maps: Tensor) -> Tensor:
+    """Maps with zeros above and to the left if their side is odd: "same" then pads alike."""
+    odd = maps.shape[-1] % 2
+    return F.pad(maps, [odd, 0, odd, 0]) if odd else maps
+
+
 def _padded_inside(conv: nn.Conv2d) -> nn.Conv2d:
-    """Padding as "same" at stride 1 is equal on both sides: a plain convolution does it itself."""
-    if not isinstance(conv, SameConv2d) or conv.stride != (1, 1):
+    """Padded as "same" by the convolution itself, which pads both sides alike."""
+    kernel, stride = conv.kernel_size[0], conv.stride[0]
+    if not isinstance(conv, SameConv2d) or stride > 2 or kernel % 2 == 0:
         return conv
-    kernel = (conv.kernel_size[0], conv.kernel_size[1])
-    padding = (kernel[0] // 2, kernel[1] // 2)
-    channels = (conv.in_channels, conv.out_channels)
-    plain = nn.Conv2d(*channels, kernel, padding=padding, groups=conv.groups)
-    plain.weight, plain.bias = conv.weight, conv.bias
+    halves = stride == 2 and kernel > 1
+    kind = HalvingConv2d if halves else nn.Conv2d
+    plain = kind(
+        conv.in_channels,
+        conv.out_channels,
+        kernel + halves,
+        stride,
+        padding=kernel // 2,
+        groups=conv.groups,
+    )
+    plain.weight.data = F.pad(conv.weight.data, [1, 0, 1, 0]) if halves else conv.weight.data
+    plain.bias = conv.bias
     return plain.eval()

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from protorect.backbones.folding import folded
+from protorect.backbones.fusing import fused
 from protorect.errors import OptionError
 from protorect.extraction import Extractor
 from protorect.training.embedding import embed, laid_out, uses_bfloat16
@@ -30,6 +31,8 @@ class BackboneEmbedder:
         self._preprocessing = extractor.preprocessing
         self._half = uses_bfloat16(precision, device)
         self._device = device
+        if not self._half and torch.device(device).type == "cpu":
+            self._backbone = fused(self._backbone)
         self.digest = hashlib.sha256(f"{made_by} {self.size} {self._half}".encode()).hexdigest()
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
