@@ -17,12 +17,16 @@ class Counting:
     """An embedder that counts the pictures it is shown."""
 
     def __init__(self, embedder):
-        self._embedder, self.seen = embedder, 0
+        self._embedder, self._shown = embedder, []
         self.digest, self.size, self.channels = embedder.digest, embedder.size, embedder.channels
 
     def __call__(self, pictures):
-        self.seen += len(pictures)
+        self._shown.append(len(pictures))
         return self._embedder(pictures)
+
+    @property
+    def seen(self):
+        return sum(self._shown)
 
 
 @pytest.fixture

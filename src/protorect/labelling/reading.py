@@ -1,4 +1,8 @@
-"""Pictures to features: read, hashed and decoded in threads while the network computes."""
+"""Pictures to features: each thread takes a few pictures the whole way, on one core.
+
+Reading, hashing, decoding and the network release the interpreter's lock, so that all cores are
+busy, and no core ever waits for another to finish its part of a layer.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from protorect.data.decoding import decode
@@ -22,8 +27,8 @@ from protorect.labelling.embedders import Embedder
 from protorect.labelling.pictures import Problem
 
 Progress = Callable[[int, int], None]
-PICTURES_IN_A_CHUNK = 64
-_CHUNKS_WAITING = 2  # for each thread: enough to keep the network busy, few enough to bound memory
+PICTURES_IN_A_CHUNK = 20
+_CHUNKS_WAITING = 4  # for each thread: enough to keep it busy, few enough to bound memory
 LARGEST_IN_MEMORY = 2**30  # bytes of features; more of them lie in a file, which is mapped
 
 
@@ -50,14 +55,14 @@ class Embedded:
 
 
 class _Read(NamedTuple):
-    """A picture read: its content, and its pixels unless its features are known.
+    """A picture read: its content, and its features unless they were known before.
 
     `opened` says whether the file had to be read to know its content.
     """
 
     picture: StoredPicture
     content: bytes = b""
-    pixels: NDArray[np.uint8] | None = None
+    features: NDArray[np.float32] | None = None
     problem: str = ""
     opened: bool = True
 
@@ -94,12 +99,13 @@ def embed_pictures(
 def _read_ahead(
     pictures: Sequence[StoredPicture], embedder: Embedder, cache: FeatureCache
 ) -> Iterator[list[_Read]]:
-    threads = os.cpu_count() or 1
+    threads = torch.get_num_threads()
+    in_a_chunk = max(1, min(PICTURES_IN_A_CHUNK, -(-len(pictures) // threads)))
     waiting: deque[Future[list[_Read]]] = deque()
-    pool = ThreadPoolExecutor(threads, "protorect-decode")
+    pool = ThreadPoolExecutor(threads, "protorect-read", torch.set_num_threads, (1,))
     try:
-        for start in range(0, len(pictures), PICTURES_IN_A_CHUNK):
-            part = pictures[start : start + PICTURES_IN_A_CHUNK]
+        for start in range(0, len(pictures), in_a_chunk):
+            part = pictures[start : start + in_a_chunk]
             waiting.append(pool.submit(_read_chunk, part, embedder, cache))
             if len(waiting) > _CHUNKS_WAITING * threads:
                 yield waiting.popleft().result()
@@ -107,61 +113,77 @@ def _read_ahead(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        torch.set_num_threads(threads)  # threads that start later would begin with one, too
 
 
 def _read_chunk(
     pictures: Sequence[StoredPicture], embedder: Embedder, cache: FeatureCache
 ) -> list[_Read]:
-    return [_read(picture, embedder, cache) for picture in pictures]
+    read: list[_Read] = []
+    places: list[int] = []
+    decoded: list[NDArray[np.uint8]] = []
+    for picture in pictures:
+        one, pixels = _read(picture, embedder, cache)
+        if pixels is not None:
+            places.append(len(read))
+            decoded.append(pixels)
+        read.append(one)
+    if decoded:
+        for place, row in zip(places, _embedded(decoded, embedder), strict=True):
+            read[place] = read[place]._replace(features=row)
+    return read
 
 
-def _read(picture: StoredPicture, embedder: Embedder, cache: FeatureCache) -> _Read:
+def _read(
+    picture: StoredPicture, embedder: Embedder, cache: FeatureCache
+) -> tuple[_Read, NDArray[np.uint8] | None]:
+    """A picture, and its pixels unless its features are known."""
     content = cache.known_content(picture.file) if not picture.problem else None
     if content is not None and cache.has(embedder.digest, content):
-        return _Read(picture, content, opened=False)
+        return _Read(picture, content, opened=False), None
     try:
         data = picture.read()
         content = hashlib.sha256(data).digest()
         if cache.has(embedder.digest, content):
-            return _Read(picture, content)
-        pixels = decode(data, embedder.size, embedder.channels).pixels
+            return _Read(picture, content), None
+        return _Read(picture, content), decode(data, embedder.size, embedder.channels).pixels
     except UnreadableError as error:
-        return _Read(picture, problem=str(error))
-    return _Read(picture, content, pixels)
+        return _Read(picture, problem=str(error)), None
+
+
+def _embedded(pixels: list[NDArray[np.uint8]], embedder: Embedder) -> NDArray[np.float32]:
+    rows = np.ascontiguousarray(embedder(np.stack(pixels)), np.float32)
+    if not np.isfinite(rows).all():
+        raise DataError("the network gave features that are not finite numbers.")
+    return rows
 
 
 def _features(
     read: Sequence[_Read], embedder: Embedder, cache: FeatureCache
 ) -> NDArray[np.float32]:
-    """Features (n, dim) of a chunk, from the cache or from the network."""
-    asked = [one.content for one in read if one.pixels is None]
+    """Features (n, dim) of a chunk, with those from the cache; the others go into it."""
+    new = {one.content: one.features for one in read if one.features is not None}
+    asked = [one.content for one in read if one.content not in new]
     known = cache.find(embedder.digest, asked) if asked else {}
-    fresh = [one for one in read if one.content not in known]
-    new: list[tuple[bytes, NDArray[np.float32]]] = []
-    if fresh:
-        pixels = np.stack([_pixels(one, embedder) for one in fresh])
-        rows = np.ascontiguousarray(embedder(pixels), np.float32)
-        new = [(one.content, row) for one, row in zip(fresh, rows, strict=True)]
-        if not np.isfinite(rows).all():
-            raise DataError("the network gave features that are not finite numbers.")
-        known |= dict(new)
+    lost = {c: one.picture for one in read if (c := one.content) not in known and c not in new}
+    if lost:  # the rare features that the cache has given up since it was asked
+        again = _embedded([_pixels(picture, embedder) for picture in lost.values()], embedder)
+        new |= dict(zip(lost, again, strict=True))
+    known |= new
     opened = [(one.picture.file, one.content) for one in read if one.opened]
     if opened:
-        cache.keep(embedder.digest, new, opened)
+        cache.keep(embedder.digest, new.items(), opened)
     lengths = {len(row) for row in known.values()}
     if len(lengths) > 1:
         raise DataError(f"the network gave features of several lengths: {sorted(lengths)}.")
     return np.stack([known[one.content] for one in read])
 
 
-def _pixels(one: _Read, embedder: Embedder) -> NDArray[np.uint8]:
-    """Decoded already, but for the rare picture that the cache has lost in the meantime."""
-    if one.pixels is not None:
-        return one.pixels
+def _pixels(picture: StoredPicture, embedder: Embedder) -> NDArray[np.uint8]:
     try:
-        return decode(one.picture.read(), embedder.size, embedder.channels).pixels
+        return decode(picture.read(), embedder.size, embedder.channels).pixels
     except UnreadableError as error:
-        raise DataError(f"{one.picture.path} changed while it was read: {error}.") from error
+        raise DataError(f"{picture.path} changed while it was read: {error}.") from error
 
 
 def _room_for(rows: int, dim: int) -> NDArray[Any]:

@@ -95,7 +95,11 @@ def _session(path: Path) -> tuple[Any, str]:
         ) from error
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # pictures are divided among the cores, not layers
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
     except Exception as error:  # onnxruntime's own kinds have no common parent but this

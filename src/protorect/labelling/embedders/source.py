@@ -12,7 +12,7 @@ DEFAULT_SOURCE = "efficientnet-lite0"
 
 
 class Embedder(Protocol):
-    """What turns pictures into features.
+    """What turns pictures into features; several threads may call it at once.
 
     Attributes
     ----------
