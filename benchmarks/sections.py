@@ -19,6 +19,7 @@ SECTIONS = {
     "training": "Training",
     "extraction": "Extraction",
     "preparing": "Preparing data sets",
+    "sort_speed": "Sorting pictures",
 }
 
 

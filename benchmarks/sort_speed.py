@@ -2,104 +2,187 @@
 
 from __future__ import annotations
 
-import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import torch
-from PIL import Image
+from numpy.typing import NDArray
 
-from benchmarks.cases import Case
-from benchmarks.lite0_onnx import write_lite0
-from benchmarks.machine import extra_bytes, in_new_process, seconds
+from benchmarks.episodes import Case
+from benchmarks.machine import compare, extra_bytes, in_new_process, seconds
+from benchmarks.preparing import PictureCase, write_pictures
 from protorect.labelling.cache import FeatureCache
 from protorect.labelling.classification import classify
 from protorect.labelling.embedders import load_embedder
 from protorect.labelling.pictures import find_pictures
 from protorect.labelling.reading import embed_pictures
+from protorect.memory import keep_freed_memory
 
-ROUNDS = 5
-PICTURES, SIDE = 512, 350
-PILE, CLASSES, SHOTS, DIM = 100_000, 100, 5, 1280
-BATCH = 64
+TEXT = """\
+**Pictures to features**, end to end: JPEG files of {side} x {side} pixels found, read, hashed, \
+decoded, resized and shown to EfficientNet-Lite0 in float32, without the cache. *onnxruntime* runs \
+the same network in float32 on as many threads, on batches of {batch} that are decoded, resized \
+and in memory already.
+
+| pictures/s | onnxruntime | of onnxruntime |
+|---:|---:|---:|
+| {ours:,.0f} | {bare:,.0f} | {fraction:.2f} |
+
+Memory above that of Python with the network loaded: {few_memory:.0f} MB for {few:,} pictures and \
+{many_memory:.0f} MB for {many:,}. A thread holds the pixels of a chunk of at most 20 pictures and \
+the maps of 5 of them; what grows are the features, 5 kB a picture, which lie in a file from a \
+gigabyte up.
+
+**Features to labels**: {pile:,} pictures of {classes} classes, {shots} examples each, \
+{dim:,} dimensions, with `bd-cspn-plus` and the calibration: {seconds:.1f} s, \
+{memory:.0f} MB above the features.
+
+What makes it fast:
+
+- A picture goes the whole way, from the file to the features, on one core, and each core has its \
+own. A layer divided among cores makes them wait for each other some fifty times a batch.
+- Batch norms are folded into the convolutions, which also pad and apply the ReLU6 \
+(`backbones/folding.py`, `backbones/fusing.py`): each of these would be one more pass over maps \
+that do not fit the inner cache.
+- JPEG files of more than twice the wanted detail are decoded at a half, a quarter or an eighth.
+"""
 
 
-def measure_sorting() -> dict[str, Any]:
-    """Seconds to label 100,000 pictures of 100 classes once their features exist."""
-    features, labels = _features()
-    examples = np.arange(len(labels)).reshape(CLASSES, -1)[:, :SHOTS].ravel()
-    support, known = features[examples].copy(), labels[examples]
-    pile = features[: PILE // CLASSES * CLASSES]
-    classify(support, known, pile[:1000])
-    spent = [seconds(lambda: classify(support, known, pile)) for _ in range(ROUNDS)]
+@dataclass(frozen=True)
+class Work:
+    """How much is measured.
+
+    Parameters
+    ----------
+    pictures, side, batch
+        JPEG files, their side in pixels, and how many onnxruntime gets together.
+    counts
+        Two numbers of pictures whose memory is measured.
+    pile, classes, dim
+        Of the features.
+    rounds
+        Of everything that is timed.
+    """
+
+    pictures: int = 400
+    side: int = 350
+    batch: int = 50
+    counts: tuple[int, int] = (200, 2000)
+    pile: int = 100_000
+    classes: int = 100
+    dim: int = 1280
+    rounds: int = 7
+
+
+SMALL = Work(4, 64, 2, (2, 4), pile=200, classes=5, dim=64, rounds=1)
+SHOTS = 5
+
+
+def measure(small: bool = False) -> dict[str, Any]:
+    """Both halves; the small version only shows that everything runs."""
+    work = SMALL if small else Work()
     return {
-        "pictures": PILE,
-        "classes": CLASSES,
-        "seconds": median(spent),
-        "memory_above_features": in_new_process(memory_of_sorting),
+        "reading": measure_reading(work),
+        "memory": [_memory_of_reading(count, work) for count in work.counts],
+        "sorting": measure_sorting(work),
     }
 
 
-def memory_of_sorting() -> int:
-    """Bytes above the features that labelling them needs."""
-    features, labels = _features()
-    support, known = features[:: PILE // CLASSES].copy(), labels[:: PILE // CLASSES]
-    classify(support, known, features[:1000])
-    return extra_bytes(lambda: classify(support, known, features))
+def text(figures: dict[str, Any]) -> str:
+    """What the page says."""
+    few, many = figures["memory"]
+    sorting = figures["sorting"]
+    return TEXT.format(
+        **figures["reading"],
+        few=few["pictures"],
+        few_memory=few["bytes"] / 1e6,
+        many=many["pictures"],
+        many_memory=many["bytes"] / 1e6,
+        **{name: sorting[name] for name in ("pile", "classes", "shots", "dim", "seconds")},
+        memory=sorting["bytes"] / 1e6,
+    )
 
 
-def measure_reading() -> dict[str, Any]:
-    """Pictures a second from JPEG files to features, and of onnxruntime on decoded ones.
-
-    onnxruntime runs the same network in float32 on all cores on a batch that lies in memory; each
-    round measures both, one after the other.
-    """
+def measure_reading(work: Work) -> dict[str, Any]:
+    """Pictures a second from JPEG files to features, and of onnxruntime on decoded ones."""
     import onnxruntime
 
-    with tempfile.TemporaryDirectory(prefix="protorect-") as scratch:
+    from benchmarks.lite0_onnx import write_lite0
+
+    with TemporaryDirectory(prefix="protorect-") as scratch:
         root = Path(scratch)
-        _photographs(root / "pictures")
         write_lite0(root / "lite0.onnx")
         session = onnxruntime.InferenceSession(root / "lite0.onnx")
-        pixels = np.random.default_rng(0).normal(size=(BATCH, 3, 224, 224)).astype(np.float32)
-        pile = find_pictures(root / "pictures").pictures
-        embedder = load_embedder()
+        pixels = np.random.default_rng(0).normal(size=(work.batch, 3, 224, 224)).astype(np.float32)
+        _write(root / "pictures", work.pictures, work.side)
+        embedder = load_embedder(precision="float32")
 
-        def ours() -> None:
-            embed_pictures(pile, embedder, FeatureCache(None))
+        def ours() -> float:
+            pile = find_pictures(root / "pictures").pictures
+            return work.pictures / seconds(
+                lambda: embed_pictures(pile, embedder, FeatureCache(None))
+            )
 
-        def theirs() -> None:
-            for _ in range(PICTURES // BATCH):
-                session.run(None, {"pixels": pixels})
+        def theirs() -> float:
+            batches = work.pictures // work.batch
+            return work.pictures / seconds(
+                lambda: [session.run(None, {"pixels": pixels}) for _ in range(batches)]
+            )
 
-        ours()
-        theirs()
-        rounds = [(PICTURES / seconds(ours), PICTURES / seconds(theirs)) for _ in range(ROUNDS)]
+        return {"side": work.side, "batch": work.batch} | compare(ours, theirs, work.rounds)
+
+
+def measure_sorting(work: Work) -> dict[str, Any]:
+    """Seconds to label a pile once its features exist."""
+    support, known, pile = _features(work)
+    classify(support, known, pile[:1000])
+    spent = [seconds(lambda: classify(support, known, pile)) for _ in range(work.rounds)]
     return {
-        "pictures_per_second": median(mine for mine, _ in rounds),
-        "onnxruntime_per_second": median(other for _, other in rounds),
-        "ratio": median(mine / other for mine, other in rounds),
+        "pile": work.pile,
+        "classes": work.classes,
+        "shots": SHOTS,
+        "dim": work.dim,
+        "seconds": median(spent),
+        "bytes": in_new_process(memory_of_sorting, work),
     }
 
 
-def _features() -> tuple[np.ndarray[Any, np.dtype[np.float32]], np.ndarray[Any, Any]]:
-    return Case("sorting", 1, CLASSES, SHOTS, DIM, CLASSES, PILE // CLASSES).features()
+def memory_of_sorting(work: Work) -> int:
+    """Bytes above the features that labelling them needs."""
+    keep_freed_memory()
+    support, known, pile = _features(work)
+    classify(support, known, pile[:1000])
+    return extra_bytes(lambda: classify(support, known, pile))
 
 
-def _photographs(folder: Path) -> None:
-    """JPEG files with the detail of photographs: smooth shapes under a little noise."""
-    folder.mkdir()
-    generator = torch.Generator().manual_seed(0)
-    for number in range(PICTURES):
-        coarse = torch.rand(1, 3, 12, 12, generator=generator)
-        smooth = torch.nn.functional.interpolate(coarse, (SIDE, SIDE), mode="bicubic")[0]
-        noisy = smooth + 0.04 * torch.randn(3, SIDE, SIDE, generator=generator)
-        pixels = (255 * noisy.clamp(0, 1)).byte().permute(1, 2, 0).numpy()
-        Image.fromarray(pixels).save(folder / f"{number:04}.jpg", quality=90)
+def memory_of_reading(folder: str) -> int:
+    """Bytes above the network that reading a folder needs, its features included."""
+    keep_freed_memory()
+    embedder = load_embedder(precision="float32")
+    return extra_bytes(
+        lambda: embed_pictures(find_pictures(folder).pictures, embedder, FeatureCache(None))
+    )
 
 
-if __name__ == "__main__":
-    print(measure_sorting())
-    print(measure_reading())
+def _memory_of_reading(count: int, work: Work) -> dict[str, int]:
+    with TemporaryDirectory(prefix="protorect-") as folder:
+        _write(Path(folder), count, work.side)
+        return {"pictures": count, "bytes": in_new_process(memory_of_reading, folder)}
+
+
+def _write(folder: Path, count: int, side: int) -> None:
+    write_pictures(PictureCase("JPEG", side, 224, count, 1), folder)
+
+
+def _features(
+    work: Work,
+) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
+    """Examples, their classes, and the pile, which holds the examples too."""
+    each = work.pile // work.classes
+    case = Case("sorting", 1, work.classes, SHOTS, work.dim, work.classes, each)
+    features, labels = case.features()
+    examples = np.arange(work.pile).reshape(work.classes, -1)[:, :SHOTS].ravel()
+    return features[examples].copy(), labels[examples], features
