@@ -99,6 +99,8 @@ def measure_unknown(features: NDArray[Any], labels: NDArray[Any], half: int) -> 
     classes = np.unique(labels)[half::2]
     curves, aurocs, kept, all_kept, unfiltered = [], [], [], [], []
     for seed in range(SEEDS):
+        ours_only = np.random.default_rng(seed).permutation(classes)[:KNOWN]
+        alone = classify(*drawn(features, labels, ours_only, 5, 0, seed)[:3]).familiarity
         support, known, pile, truth = drawn(features, labels, classes, 5, FOREIGN, seed)
         found = classify(support, known, pile)
         ours, right = truth >= 0, found.best == truth
@@ -109,7 +111,11 @@ def measure_unknown(features: NDArray[Any], labels: NDArray[Any], half: int) -> 
         unfiltered.append(right.mean())
         curves.append(
             [
-                ((found.familiarity < t)[ours].mean(), (found.familiarity < t)[~ours].mean())
+                (
+                    (alone < t).mean(),
+                    (found.familiarity < t)[ours].mean(),
+                    (found.familiarity < t)[~ours].mean(),
+                )
                 for t in UNKNOWN
             ]
         )
@@ -120,8 +126,8 @@ def measure_unknown(features: NDArray[Any], labels: NDArray[Any], half: int) -> 
         "accuracy_kept": 100 * float(np.mean(all_kept)),
         "accuracy_kept_ours": 100 * float(np.mean(kept)),
         "thresholds": [
-            {"unknown": t, "ours": float(a), "foreign": float(b)}
-            for t, (a, b) in zip(UNKNOWN, means.tolist(), strict=True)
+            {"unknown": t, "alone": alone, "ours": ours, "foreign": foreign}
+            for t, (alone, ours, foreign) in zip(UNKNOWN, means.tolist(), strict=True)
         ],
     }
 

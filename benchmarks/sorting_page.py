@@ -43,7 +43,9 @@ protorect.ImageClassifier.load("products.safetensors").predict("photos")
 Every example is left out once and classified with the pile as if it had no label; a picture of \
 the pile that was given its label with middling confidence takes its place. What became of the \
 examples sets the *temperature* of the probabilities, and the scale of *familiarity*: about \
-which share of the pictures of a class would be less like it. A picture below `--unknown` \
+which share of the pictures of a class would be less like it. Half of it is the picture's own \
+likeness, half that of the pictures of the pile nearest to it, as foreign pictures rarely come \
+alone. A picture below `--unknown` \
 (default {unknown:g}) belongs to none of the classes; of the others, a label of less probability \
 than `--unsure` (default {unsure:g}) is set aside.
 
@@ -63,15 +65,16 @@ ROW = (
 UNKNOWN = """
 ## Unknown
 
-{known} classes of 5 examples each and a pile with {foreign} further classes, a fifth of it. The \
-default is the share with the largest difference between foreign pictures and ours set aside, on \
-every second class of the photographs; the figures are of the other classes, means over {seeds} \
-choices.
+{known} classes of 5 examples each, once with nothing else in the pile and once with {foreign} \
+further classes, a fifth of it. What is measured of likeness and the default were chosen on every \
+second class of the photographs and of the validation classes of CUB; the figures are of the other \
+photographs, means over {seeds} choices.
 
-| `--unknown` | set aside of our classes | of the foreign ones |
-|---:|---:|---:|
+| `--unknown` | set aside if nothing is foreign | of our classes beside foreign ones \
+| of the foreign ones |
+|---:|---:|---:|---:|
 """
-UNKNOWN_ROW = "| {unknown:g} | {ours:.0f} % | {foreign:.0f} % |\n"
+UNKNOWN_ROW = "| {unknown:g} | {alone:.0f} % | {ours:.0f} % | {foreign:.0f} % |\n"
 TAIL = """
 Familiarity tells the foreign from ours with an area under the curve of {auroc:.3f} \
 ({chosen:.3f} on the classes it was chosen on). Where every picture gets a label, {all:.1f} % of \
@@ -79,8 +82,8 @@ the pile are right, as the foreign ones cannot be; of the most familiar 80 %, {k
 right, and of our classes among them {ours:.1f} %.
 
 The share is a promise to our own pictures, not one about the foreign ones: how many of those are \
-caught depends on how like our classes they are. Where nothing foreign is in the pile, a smaller \
-one, or 0, sets less aside.
+caught depends on how like our classes they are. These are groceries among groceries; birds among \
+groceries are far easier. Where much of the pile is foreign, 0.1 or 0.2 catches more.
 """
 
 

@@ -7,7 +7,8 @@ out at all. What became of the examples gives
 
 - the temperature: the factor of the scores under which the labels of the left-out examples are
   most likely (Guo et al., "On Calibration of Modern Neural Networks", 2017);
-- the familiarity: how like its class a picture is compared with the left-out examples.
+- the familiarity: how like its class a picture is, and how like it its neighbours are, compared
+  with the left-out examples.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protorect.functional import predictions
+from protorect.labelling.company import Looked, company
 from protorect.methods import Method
 
 RUNS = 16  # at most about so many tasks, each with some examples left out
@@ -27,6 +29,7 @@ PILE = 2000  # at most so many pictures of the pile take part in each
 TEMPERATURES = torch.logspace(-1, 3, 400)  # what the scores are multiplied by
 PRIOR = 0.1  # of an example of any class: without a mistake the temperature would have no bound
 LOG_SHARE = 0.1  # of the log-probability in the likeness; chosen on half of the classes
+OWN_SHARE = 0.5  # of a picture itself in its likeness, the rest is its neighbours'
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,15 @@ class LeftOut:
         (n, ways), what the method gave them.
     cosines
         (n, ways), with the rectified prototypes.
+    company
+        (n,), how like their class their neighbours were.
     labels
         (n,), their classes.
     """
 
     scores: Tensor
     cosines: Tensor
+    company: Tensor
     labels: Tensor
 
 
@@ -69,7 +75,7 @@ class Calibration:
         """From what became of the left-out examples."""
         factor = fitted_temperature(left_out.scores, left_out.labels)
         chances = torch.softmax(factor * left_out.scores, dim=-1)
-        held = _likeness(chances, left_out.cosines)
+        held = _likeness(chances, left_out.cosines, left_out.company)
         spread = float(held.std()) if len(held) > 1 else 0.0
         return cls(factor, float(held.mean()), max(spread, 1e-3))
 
@@ -77,9 +83,9 @@ class Calibration:
         """Of every class, (n, ways)."""
         return torch.softmax(self.temperature * scores, dim=-1)
 
-    def familiarity(self, probabilities: Tensor, cosines: Tensor) -> Tensor:
+    def familiarity(self, probabilities: Tensor, cosines: Tensor, company: Tensor) -> Tensor:
         """About which share of the pictures of our classes would be less like them, (n,)."""
-        likeness = _likeness(probabilities, cosines)
+        likeness = _likeness(probabilities, cosines, company)
         share: Tensor = torch.special.ndtr((likeness - self.likeness) / self.spread)
         return share
 
@@ -94,6 +100,11 @@ def fitted_temperature(scores: Tensor, labels: Tensor) -> float:
         if loss < least:
             best, least = float(factor), loss
     return best
+
+
+def thinned(pictures: int) -> slice:
+    """At most PILE of so many pictures, evenly among them."""
+    return slice(None, None, -(-pictures // PILE))
 
 
 def leave_one_out(
@@ -112,10 +123,9 @@ def leave_one_out(
     pile, scores
         (n, dim), and what `method` gave them, (n, ways).
     """
-    step = -(-len(pile) // PILE)  # evenly through the pile
-    pile, scores = pile[::step], scores[::step]
+    pile, scores = pile[thinned(len(pile))], scores[thinned(len(pile))]
     stand_ins = _stand_ins(scores)
-    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    found: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
     for group in _groups(labels):
         group = [i for i in group if _may_go(i, labels, stand_ins)]
         if not group:
@@ -129,15 +139,16 @@ def leave_one_out(
         staying[rows] = False
         examples = torch.cat([support[~out], pile[rows]])
         known = torch.cat([labels[~out], labels.new_tensor([label for _, label in joining])])
-        query = torch.cat([support[out], pile[staying]])[None]
-        given = method(examples[None], known, query)[0, : len(group)]
-        near = (
-            given if cosines is method else cosines(examples[None], known, query)[0, : len(group)]
-        )
-        found.append((given, near, labels[out]))
+        query = torch.cat([support[out], pile[staying]])
+        given = method(examples[None], known, query[None])[0]
+        near = given if cosines is method else cosines(examples[None], known, query[None])[0]
+        looked = Looked(query, given, near)
+        left = looked.part(slice(len(group)))
+        around = company(left, looked.part(slice(len(group), None)))
+        found.append((left.scores, left.cosines, around, labels[out]))
     if not found:
         empty = support.new_empty(0, int(labels.max()) + 1)
-        return LeftOut(empty, empty, labels[:0])
+        return LeftOut(empty, empty, empty[:, 0], labels[:0])
     return LeftOut(*(torch.cat(parts) for parts in zip(*found, strict=True)))
 
 
@@ -175,8 +186,9 @@ def _may_go(example: int, labels: Tensor, stand_ins: list[int | None]) -> bool:
     return stand_ins[label] is not None or int((labels == label).sum()) > 1
 
 
-def _likeness(probabilities: Tensor, cosines: Tensor) -> Tensor:
-    """Cosine with the class a picture is given, less where other classes compete for it."""
+def _likeness(probabilities: Tensor, cosines: Tensor, company: Tensor) -> Tensor:
+    """Cosine with the class a picture is given, less where other classes compete; and company."""
     best = probabilities.max(dim=-1)
     near = cosines.gather(1, best.indices[:, None]).squeeze(1)
-    return near + LOG_SHARE * best.values.clamp_min(1e-30).log()
+    own = near + LOG_SHARE * best.values.clamp_min(1e-30).log()
+    return OWN_SHARE * own + (1 - OWN_SHARE) * company

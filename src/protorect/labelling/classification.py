@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorect.labelling.calibration import Calibration, leave_one_out
+from protorect.labelling.calibration import Calibration, leave_one_out, thinned
+from protorect.labelling.company import Looked, company
 from protorect.methods import Method, method
 from protorect.tensors import tensor_of
 
@@ -32,8 +33,8 @@ class Classified:
     probability, second_probability
         Of those.
     familiarity
-        0 .. 1, how like the examples of its class a picture is, as a share of the pictures that
-        would be less so.
+        0 .. 1, how like the examples of its class a picture and its neighbours are, as a share of
+        the pictures that would be less so.
     method
         The name of the method that was used.
     temperature
@@ -84,8 +85,10 @@ def classify(
     near = scores if cosines is chosen else cosines(examples[None], known, rows[None])[0]
     left_out = leave_one_out(chosen, cosines, examples, known, rows, scores)
     calibration = Calibration.of(left_out) if len(left_out.labels) else _UNCALIBRATED
+    looked = Looked(rows, scores, near)
+    neighbours = looked.part(thinned(len(rows)))
     parts = [
-        _answers(calibration, scores[i : i + _ROWS_AT_ONCE], near[i : i + _ROWS_AT_ONCE])
+        _answers(calibration, looked.part(slice(i, i + _ROWS_AT_ONCE)), neighbours)
         for i in range(0, len(rows), _ROWS_AT_ONCE)
     ]
     best, second, first, runner_up, familiarity = (
@@ -96,8 +99,9 @@ def classify(
     )
 
 
-def _answers(calibration: Calibration, scores: Tensor, cosines: Tensor) -> tuple[Tensor, ...]:
-    chances = calibration.probabilities(scores)
+def _answers(calibration: Calibration, pictures: Looked, pile: Looked) -> tuple[Tensor, ...]:
+    chances = calibration.probabilities(pictures.scores)
     values, ways = chances.topk(2, dim=-1)
-    familiarity = calibration.familiarity(chances, cosines)
+    around = company(pictures, pile)
+    familiarity = calibration.familiarity(chances, pictures.cosines, around)
     return ways[:, 0], ways[:, 1], values[:, 0], values[:, 1], familiarity
