@@ -74,7 +74,7 @@ class Work:
     pile: int = 100_000
     classes: int = 100
     dim: int = 1280
-    rounds: int = 7
+    rounds: int = 5
 
 
 SMALL = Work(4, 64, 2, (2, 4), pile=200, classes=5, dim=64, rounds=1)

@@ -7,23 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from protorect.checkpoint import load_tensors, save_tensors
 from protorect.data.stored import StoredPicture
 from protorect.errors import DataError
 from protorect.labelling.cache import FeatureCache, user_cache
 from protorect.labelling.classification import classify
 from protorect.labelling.embedders import DEFAULT_SOURCE, Embedder, load_embedder
-from protorect.labelling.examples import Examples, ExampleSource, find_examples
+from protorect.labelling.examples import Examples, ExampleSource, find_examples, read_labels
 from protorect.labelling.pictures import PathLike, PictureSource, Pile, Problem, find_pictures
 from protorect.labelling.predictions import UNKNOWN, UNSURE, Prediction, Predictions
 from protorect.labelling.reading import Embedded, Progress, embed_pictures
+from protorect.labelling.saved import load_classifier, save_classifier
 from protorect.labelling.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from protorect.methods import method as checked_method
-
-KIND = "image-classifier"
 
 
 @dataclass(frozen=True)
@@ -108,8 +105,7 @@ class ImageClassifier:
         folder = user_cache() if cache is True else None if cache is False else cache
         with FeatureCache(folder) as kept:
             embedded = embed_pictures(found.pictures, embedder, kept, progress)
-        labels = _labels(found, embedded)
-        _check_labels(found, embedded, labels)
+        labels = read_labels(found, embedded)
         positions = {name: place for place, name in enumerate(found.classes)}
         return cls(
             embedder,
@@ -187,21 +183,20 @@ class ImageClassifier:
 
     def save(self, path: PathLike) -> None:
         """Write the examples' features, their labels and the name of the network into one file."""
-        config = {
-            "kind": KIND,
-            "source": self.source,
-            "network": self.embedder.digest,
-            "classes": list(self.classes),
-            "contents": [content.hex() for content in self.contents],
-            "method": self.method,
-            "unknown": float(self.thresholds.unknown),
-            "unsure": float(self.thresholds.unsure),
-        }
-        tensors = {
-            "support": torch.from_numpy(self.support),
-            "labels": torch.from_numpy(self.labels),
-        }
-        save_tensors(path, tensors, config)
+        save_classifier(
+            path,
+            support=self.support,
+            labels=self.labels,
+            config={
+                "source": self.source,
+                "network": self.embedder.digest,
+                "classes": list(self.classes),
+                "contents": [content.hex() for content in self.contents],
+                "method": self.method,
+                "unknown": float(self.thresholds.unknown),
+                "unsure": float(self.thresholds.unsure),
+            },
+        )
 
     @classmethod
     def load(
@@ -224,18 +219,12 @@ class ImageClassifier:
         cache, precision, device
             As in `from_examples`.
         """
-        tensors, config = load_tensors(path, kind=KIND)
-        try:
-            loaded = _restored(tensors, config)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(
-                f"{path} holds a damaged classifier: {error}. Save it again."
-            ) from error
+        loaded, network = load_classifier(path)
         where = loaded["source"] if source is None else os.fspath(source)
         embedder = load_embedder(where, precision=precision, device=device)
         folder = user_cache() if cache is True else None if cache is False else cache
         self = cls(**(loaded | {"embedder": embedder, "source": where, "cache": folder}))
-        if embedder.digest != config.get("network"):
+        if embedder.digest != network:
             raise DataError(
                 f"{path} was made with other weights, preprocessing or precision than {where} has "
                 "now; make it again from its examples."
@@ -278,51 +267,3 @@ def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any
     if not pile.pictures:
         raise DataError("there is no picture to sort.")
     return ImageClassifier.from_examples(found, **options).predict(pile)
-
-
-def _labels(found: Examples, embedded: Embedded) -> list[str]:
-    """Of the examples that could be read."""
-    unread = {problem.path for problem in embedded.problems}
-    pairs = zip(found.pictures, found.labels, strict=True)
-    return [label for picture, label in pairs if picture.file not in unread]
-
-
-def _check_labels(found: Examples, embedded: Embedded, labels: list[str]) -> None:
-    for name in sorted(set(found.classes) - set(labels)):
-        pairs = zip(found.pictures, found.labels, strict=True)
-        unread = [picture.path for picture, label in pairs if label == name]
-        told = f" ({len(unread)} unreadable: {', '.join(unread[:3])})" if unread else ""
-        raise DataError(
-            f"the class {name} has no readable example{told}. Add at least one .jpg or .png."
-        )
-    first: dict[bytes, tuple[str, str]] = {}
-    for picture, content, label in zip(embedded.pictures, embedded.contents, labels, strict=True):
-        path, other = first.setdefault(content, (picture.path, label))
-        if other != label:
-            raise DataError(
-                f"the same picture is an example of two classes: {path} ({other}) and "
-                f"{picture.path} ({label}). Remove one of them."
-            )
-
-
-def _restored(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> dict[str, Any]:
-    support, labels = tensors["support"].numpy(), tensors["labels"].numpy()
-    classes = tuple(config["classes"])
-    if support.dtype != np.float32 or support.ndim != 2 or labels.shape != (len(support),):
-        raise ValueError(f"features {support.shape} for labels {labels.shape}")
-    if labels.dtype != np.int64 or set(labels.tolist()) != set(range(len(classes))):
-        raise ValueError(f"labels do not number its {len(classes)} classes")
-    contents = tuple(bytes.fromhex(content) for content in config["contents"])
-    if len(contents) != len(support):
-        raise ValueError(f"{len(contents)} contents for {len(support)} examples")
-    if config["method"] is not None:
-        checked_method(config["method"])
-    return {
-        "source": str(config["source"]),
-        "support": support,
-        "labels": labels,
-        "contents": contents,
-        "classes": classes,
-        "method": config["method"],
-        "thresholds": Thresholds(config["unknown"], config["unsure"]),
-    }

@@ -13,6 +13,7 @@ from protorect.data.listing import list_pictures
 from protorect.data.stored import StoredPicture, printable
 from protorect.errors import DataError
 from protorect.labelling.pictures import PathLike, read_text, stored
+from protorect.labelling.reading import Embedded
 
 ExampleSource = PathLike | Mapping[str, Sequence[PathLike]]
 _WAYS_TO_GIVE = "a folder of class folders, as EXAMPLES/cat/1.jpg, or a CSV file with path,label"
@@ -105,3 +106,30 @@ def _examples(rows: Sequence[tuple[StoredPicture, str]], names: Iterable[str]) -
     labels = tuple(label for _, label in rows)
     classes = tuple(sorted({*labels, *names}))
     return Examples(tuple(picture for picture, _ in rows), labels, classes)
+
+
+def read_labels(found: Examples, embedded: Embedded) -> list[str]:
+    """Labels of the examples that could be read: some of every class, each picture in one only."""
+    unread = {problem.path for problem in embedded.problems}
+    pairs = zip(found.pictures, found.labels, strict=True)
+    labels = [label for picture, label in pairs if picture.file not in unread]
+    _check_labels(found, embedded, labels)
+    return labels
+
+
+def _check_labels(found: Examples, embedded: Embedded, labels: list[str]) -> None:
+    for name in sorted(set(found.classes) - set(labels)):
+        pairs = zip(found.pictures, found.labels, strict=True)
+        unread = [picture.path for picture, label in pairs if label == name]
+        told = f" ({len(unread)} unreadable: {', '.join(unread[:3])})" if unread else ""
+        raise DataError(
+            f"the class {name} has no readable example{told}. Add at least one .jpg or .png."
+        )
+    first: dict[bytes, tuple[str, str]] = {}
+    for picture, content, label in zip(embedded.pictures, embedded.contents, labels, strict=True):
+        path, other = first.setdefault(content, (picture.path, label))
+        if other != label:
+            raise DataError(
+                f"the same picture is an example of two classes: {path} ({other}) and "
+                f"{picture.path} ({label}). Remove one of them."
+            )
