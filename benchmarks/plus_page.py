@@ -13,7 +13,8 @@ right. No class sizes are known, nothing is trained, and there is one set of def
 
 ## What it does
 
-All features have length one. With prototypes P_n (eq. 3), N ways, K_n shots and M queries:
+Features of a task that are nowhere negative come from a rectifier and are skewed: their roots are \
+taken first. Then all have length one. With prototypes P_n (eq. 3), N ways, K_n shots and M queries:
 
 1. **Centre.** c is the mean of the P_n. Every sample becomes normalise(x - c). S_n is the sum of \
 the support samples of class n, cos_in the cosine of query i with S_n.
@@ -38,7 +39,10 @@ of the equal reading's first round and proportions r_n,
 although the prototypes are biased; unequal classes and foreign queries raise it. The equal \
 reading's share is
 
-       t = exp(-E / (tolerance (N - 1))),  and 0 where M < N.
+       t = exp(-E / (tolerance (N - 1) M^1/2)),  and 0 where M < N.
+
+   Where classes are unequal E grows with M, where they are equal it does not: a small pile cannot \
+say much, so less is asked of it.
 
 5. **Regression.** Directions W_n minimise the squared error to the labels of the support and to \
 (1 - t) p + t q of the queries, less 1 / N, each query weighing (1 - t) u_i + t (M / N)^-1/2 and \
@@ -71,8 +75,8 @@ TAIL = """
 {worse}
 
 It looks at a pile as a whole, as every transductive method: what it says of a picture depends on \
-the others. A small pile holds little evidence: a few queries that are unequal are still taken for \
-equal ones more often than a large pile is.
+the others. A small pile holds little evidence, so that methods which are told that the classes \
+are equal stay ahead of it there, where they are.
 """
 
 

@@ -25,9 +25,7 @@ COMPARED = (
     "bd-i:weighting=classes",
     "bd-cspn-classes",
     "pt-map",
-    "tim",
     "tim-adm",
-    "alpha-tim",
     PLUS,
 )
 WITHOUT = {

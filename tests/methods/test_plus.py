@@ -35,8 +35,8 @@ def task(shots, queries, dim=12, seed=0, spread=0.8):
     [
         "",
         ":rounds=1,joining=3,steps=1",
-        ":power=0,tolerance=5,scale=3,penalty=3",
-        ":tolerance=0.001,sharpness=5",
+        ":power=0,tolerance=1,scale=3,penalty=3",
+        ":tolerance=0.0001,sharpness=5",
     ],
 )
 def test_agrees_with_the_slow_reading(shots, queries, spelling):
@@ -46,6 +46,22 @@ def test_agrees_with_the_slow_reading(shots, queries, spelling):
     expected = reference.scores(support, labels, query, len(shots), **options)
     found = chosen(*(torch.from_numpy(part)[None] for part in (support, labels, query)))
     np.testing.assert_allclose(found[0], expected, atol=1e-9)
+
+
+def test_takes_the_roots_of_features_that_are_nowhere_negative():
+    support, labels, query = task([2, 1, 3], [9, 4, 2])
+    support, query = np.maximum(support, 0), np.maximum(query, 0)
+    expected = reference.scores(support, labels, query, 3)
+    parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
+    np.testing.assert_allclose(method("bd-cspn-plus")(*parts)[0], expected, atol=1e-9)
+    # Whatever tasks are beside it: those of a batch do not tell each other what they are.
+    both = [torch.cat([part, part]) for part in parts]
+    both[2][1, 0, 0] = -1e-3
+    np.testing.assert_allclose(method("bd-cspn-plus")(*both)[0], expected, atol=1e-9)
+    one = [part[1:] for part in both]
+    alone = reference.scores(one[0][0].numpy(), labels, one[2][0].numpy(), 3)
+    np.testing.assert_allclose(method("bd-cspn-plus")(*both)[1], alone, atol=1e-9)
+    assert np.abs(alone - expected).max() > 1e-3
 
 
 def unit_rows(part):

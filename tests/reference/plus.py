@@ -21,23 +21,26 @@ def scores(
     scale: float = 10.0,
     power: float = 2.0,
     sharpness: float = 20.0,
-    tolerance: float = 0.2,
+    tolerance: float = 0.025,
     penalty: float = 1.0,
     steps: int = 3,
 ) -> np.ndarray:
     """Corrected cosines (n_query, ways) of the queries."""
-    support = [normalised(x) for x in vectors(support)]
+    support, query = vectors(support), vectors(query)
+    if min(x.min() for x in [*support, *query]) >= 0:
+        support, query = [np.sqrt(x) for x in support], [np.sqrt(x) for x in query]
+    support = [normalised(x) for x in support]
     classes = [[x for x, y in zip(support, labels, strict=True) if y == n] for n in range(ways)]
     centre = sum(sum(members) / len(members) for members in classes) / ways
     classes = [[normalised(x - centre) for x in members] for members in classes]
-    query = [normalised(normalised(x) - centre) for x in vectors(query)]
+    query = [normalised(normalised(x) - centre) for x in query]
     labelled = [sum(members) for members in classes]
 
     said, weights = wary(query, labelled, rounds, joining, scale, power)
     share = 0.0
     if len(query) >= ways:
         equal, evidence = equally(query, labelled, sharpness)
-        share = math.exp(-evidence / (tolerance * (ways - 1)))
+        share = math.exp(-evidence / (tolerance * (ways - 1) * math.sqrt(len(query))))
         said = (1 - share) * said + share * equal
         weights = (1 - share) * weights + share * math.sqrt(ways / len(query))
 

@@ -53,8 +53,9 @@ class PlusOptions:
     sharpness
         Factor of the cosines where the classes share the queries equally.
     tolerance
-        Evidence against equal classes, for each proportion that is free, at which the equal
-        reading's share has fallen to 1/e; a tiny one never follows it, a huge one always.
+        Evidence against equal classes, for each proportion that is free and for the root of the
+        number of queries, at which the equal reading's share has fallen to 1/e; a tiny one never
+        follows it, a huge one always.
     penalty
         What the regression's squared weights are multiplied by.
     steps
@@ -66,7 +67,7 @@ class PlusOptions:
     scale: float = 10.0
     power: float = 2.0
     sharpness: float = 20.0
-    tolerance: float = 0.2
+    tolerance: float = 0.025
     penalty: float = 1.0
     steps: int = 3
 
@@ -84,7 +85,7 @@ def bd_cspn_plus(
     support: Features, labels: Tensor, query: Features, ways: int, options: PlusOptions
 ) -> Tensor:
     """Scores (tasks, n_query, ways): cosines, corrected by what the classes may claim."""
-    support, query = UnitRows.of(support), UnitRows.of(query)
+    support, query = evened_out(support, query)
     members = membership(labels, ways).to(support.scale.dtype).expand(*support.scale.shape, ways)
     centre = basic_prototypes(support, labels, ways).mean(dim=-2)  # every class alike
     support, query = support.shifted(-centre), query.shifted(-centre)
@@ -105,6 +106,23 @@ def bd_cspn_plus(
     ]
     scores = query.cosines(ridge_directions(fits, options.penalty, options.steps))
     return scores.addcmul_(share, equal_potentials(scores, options.sharpness))
+
+
+def evened_out(support: Features, query: Features) -> tuple[UnitRows, UnitRows]:
+    """Unit rows of the features, or of their roots in tasks where no feature is negative.
+
+    Features behind a rectifier are skewed: a few large entries speak for the whole picture. Their
+    roots are not (Hu, Gripon, Pateux: "Leveraging the Feature Distribution in Transfer-based
+    Few-Shot Learning", ICANN 2021). Those that may be negative need no such thing.
+    """
+    parts = [UnitRows.as_they_came(part).rows for part in (support, query)]
+    rectified = torch.stack([part.amin(dim=(-2, -1)) >= 0 for part in parts]).all(dim=0)
+    if not rectified.any():
+        return UnitRows.of(support), UnitRows.of(query)
+    chosen = rectified[:, None, None]
+    rooted = (torch.where(chosen, part.clamp_min(0).sqrt_(), part) for part in parts)
+    support, query = (UnitRows.of(part) for part in rooted)
+    return support, query
 
 
 def wary_reading(
@@ -151,7 +169,9 @@ def equal_reading(
     said = shared_equally(scores, options.sharpness)
     scores = query.cosines(query.weighted_sum(said).add_(labelled))
     evidence = evidence_of_unequal_classes(scores, options.sharpness)
-    share = torch.exp(-evidence / (options.tolerance * max(ways - 1, 1)))
+    # Where classes are unequal evidence grows with the pile, where they are equal it does not.
+    bearable = options.tolerance * max(ways - 1, 1) * n_query**0.5
+    share = torch.exp(-evidence / bearable)
     if share.any():  # else nobody asks for a second round
         said = shared_equally(scores, options.sharpness)
         scores = query.cosines(query.weighted_sum(said).add_(labelled))
