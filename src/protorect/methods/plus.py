@@ -119,9 +119,12 @@ def evened_out(support: Features, query: Features) -> tuple[UnitRows, UnitRows]:
     rectified = torch.stack([part.amin(dim=(-2, -1)) >= 0 for part in parts]).all(dim=0)
     if not rectified.any():
         return UnitRows.of(support), UnitRows.of(query)
-    chosen = rectified[:, None, None]
-    rooted = (torch.where(chosen, part.clamp_min(0).sqrt_(), part) for part in parts)
-    support, query = (UnitRows.of(part) for part in rooted)
+    # The root of exactly 0 takes many times as long as that of any other number.
+    roots = [part.clamp_min(torch.finfo(part.dtype).tiny).sqrt_() for part in parts]
+    if not rectified.all():
+        chosen = rectified[:, None, None]
+        roots = [torch.where(chosen, *pair) for pair in zip(roots, parts, strict=True)]
+    support, query = (UnitRows.of(part) for part in roots)
     return support, query
 
 
