@@ -233,9 +233,11 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, out, workers):
     root = class_folders(tmp_path / "many", NAMES, each=100)
     process = run_python(
         """
-        import sys, time
+        import signal, sys, time
         from protorect.data.prepare import prepare
         if __name__ == "__main__":
+            # Whatever runs the tests in the background lets them ignore the signal.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             def slowly(done, total):
                 print(done, flush=True)
                 time.sleep(0.2)
