@@ -20,7 +20,7 @@ class Thresholds:
         A picture whose label has less probability is unsure. 0 for never.
     """
 
-    unknown: float = 0.05
+    unknown: float = 0.08
     unsure: float = 0.5
 
     def __post_init__(self) -> None:
