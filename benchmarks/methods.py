@@ -57,8 +57,8 @@ and three times more from the outer cache.
 every other. The rest goes to the search for the nearest in these products and to the rounds of \
 softmax and votes.
 - `tim` meets the arithmetic: two products with all samples for each of its thousand steps. So few \
-tasks are worked on at a time that their samples stay in the inner cache of each core; some twenty \
-small calls of torch a step, which are no longer for more tasks, take about a third.
+tasks are worked on at a time that their samples stay in the inner cache of each core; small calls \
+of torch, which are no longer for more tasks, take much of the rest.
 - `pt-map` meets neither. Its prototypes are known by the samples' inner products, so the features \
 are read once; what takes the time is the exponentials and logarithms of the transport, in float64.
 

@@ -28,16 +28,16 @@ COMPARED = (
     "tim-adm",
     PLUS,
 )
-WITHOUT = {
-    "never the equal reading": f"{PLUS}:tolerance=0.000001",
-    "always the equal reading": f"{PLUS}:tolerance=1000000",
-    "no regression": f"{PLUS}:steps=1",
-    "the regression solved": f"{PLUS}:steps=30",
-    "one round": f"{PLUS}:rounds=1",
-    "ten rounds": f"{PLUS}:rounds=10",
-    "all predicted queries join": f"{PLUS}:joining=100000",
-    "all that join weigh alike": f"{PLUS}:power=0",
-}
+WITHOUT = (
+    f"{PLUS}:tolerance=0.000001",  # never the equal reading
+    f"{PLUS}:tolerance=1000000",  # always the equal reading
+    f"{PLUS}:steps=1",  # no regression
+    f"{PLUS}:steps=30",  # the regression solved
+    f"{PLUS}:rounds=1",
+    f"{PLUS}:rounds=10",
+    f"{PLUS}:joining=100000",  # all predicted queries join
+    f"{PLUS}:power=0",  # all that join weigh alike
+)
 WORLDS: dict[str, dict[str, Any]] = {
     "balanced": {},
     "Dirichlet 2": {"dirichlet": 2.0},
@@ -66,7 +66,7 @@ def main() -> None:
 def measure(path: Path, episodes: int) -> dict[str, Any]:
     """Accuracy of every method and of plus without each part, by world and shot."""
     features, labels = load_features(path)
-    methods = [*COMPARED, *WITHOUT.values()]
+    methods = [*COMPARED, *WITHOUT]
     worlds = {}
     for world, shape in WORLDS.items():
         drawn = episodes // 5 if "way" in shape else episodes

@@ -66,9 +66,9 @@ UNKNOWN = """
 ## Unknown
 
 {known} classes of 5 examples each, once with nothing else in the pile and once with {foreign} \
-further classes, a fifth of it. What is measured of likeness and the default were chosen on every \
-second class of the photographs and of the validation classes of CUB; the figures are of the other \
-photographs, means over {seeds} choices.
+further classes, a fifth of it. What is measured of likeness was chosen on every second class of \
+the photographs and of the validation classes of CUB; the figures are of the other photographs, \
+means over {seeds} choices. The default was chosen with a look at these, too.
 
 | `--unknown` | set aside if nothing is foreign | of our classes beside foreign ones \
 | of the foreign ones |
