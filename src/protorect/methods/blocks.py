@@ -35,6 +35,8 @@ def blocks(
     # The samples, and a few numbers for each class and dimension, and for each class and sample
     bytes_each = (n * dim + 4 * ways * (dim + n)) * kind.itemsize
     size = max(1, room // bytes_each)
+    if size > torch.get_num_threads():
+        size -= size % torch.get_num_threads()  # as many tasks for each core
     for start in range(0, tasks, size):
         part = slice(start, start + size)
         rows = [_part(samples, part).materialise() for samples in (support, query)]

@@ -22,7 +22,7 @@ def cached_bytes() -> int:
 
     They are read at every step: what stays in the inner cache of each core is several times faster.
     """
-    return torch.get_num_threads() * 1_700_000  # of the usual 2 MiB
+    return torch.get_num_threads() * 2**21  # the usual size of that cache
 
 
 class LogitGradient:
@@ -68,13 +68,14 @@ class Adam:
         self._weights = weights
         self._learning_rate = learning_rate
         self._steps = torch.zeros((), device=weights.device)
+        self._one = torch.ones_like(self._steps)  # a number of Python's would be made a tensor anew
         self._mean = torch.zeros_like(weights)
         # Not quite 0, whose root takes twenty times as long; far below the 1e-8 that is added to it
         self._square = torch.full_like(weights, 1e-30)
 
     def step(self, gradient: Tensor) -> None:
         """Move the weights against the gradient."""
-        self._steps += 1
+        self._steps += self._one
         # What torch.optim.Adam(fused=True) calls: one pass over the weights. The optimiser itself
         # takes longer to get there than the pass does.
         torch._fused_adam_(
