@@ -253,7 +253,8 @@ def test_prototypes_known_by_inner_products():
         distances = torch.cdist(prototypes, samples) ** 2
         lengths = samples.square().sum(dim=2).unsqueeze(1)
         expected = (lengths - distances) / 2
-        ours = span.Span(samples).closeness(shares)
+        known = span.span_of(samples)
+        ours = known.closeness(known.combined(shares))
         torch.testing.assert_close(ours, expected, atol=1e-4, rtol=1e-4)
 
 

@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from protorect import OptionError, evaluate, method
-from protorect.functional import membership
+from protorect.functional import membership, normalize
 from protorect.methods.plus import PlusOptions, equal_reading
-from protorect.unitrows import UnitRows
+from protorect.methods.span import span_of
 from reference import plus as reference
 
 
@@ -30,6 +30,7 @@ def task(shots, queries, dim=12, seed=0, spread=0.8):
         ([1, 1], [1, 0]),
     ],
 )
+@pytest.mark.parametrize("dim", [12, 150])  # fewer and more than there are samples
 @pytest.mark.parametrize(
     "spelling",
     [
@@ -39,8 +40,8 @@ def task(shots, queries, dim=12, seed=0, spread=0.8):
         ":tolerance=0.0001,sharpness=5",
     ],
 )
-def test_agrees_with_the_slow_reading(shots, queries, spelling):
-    support, labels, query = task(shots, queries)
+def test_agrees_with_the_slow_reading(shots, queries, spelling, dim):
+    support, labels, query = task(shots, queries, dim)
     chosen = method(f"bd-cspn-plus{spelling}")
     options = {name: getattr(chosen.options, name) for name in PlusOptions.__annotations__}
     expected = reference.scores(support, labels, query, len(shots), **options)
@@ -64,17 +65,14 @@ def test_takes_the_roots_of_features_that_are_nowhere_negative():
     assert np.abs(alone - expected).max() > 1e-3
 
 
-def unit_rows(part):
-    return UnitRows.of(torch.from_numpy(part)[None])
-
-
 def share_of_equal_reading(queries, seed):
     """How far the equal reading is followed on a pile with these numbers of queries."""
     support, labels, query = task([5, 5, 5], queries, dim=64, seed=seed)
-    rows = unit_rows(support)
-    labelled = rows.weighted_sum(membership(torch.from_numpy(labels), 3).double()[None])
-    query = unit_rows(query)
-    _, share = equal_reading(query, labelled, query.cosines(labelled), PlusOptions())
+    members = membership(torch.from_numpy(labels), 3).mT.double()[None]
+    span = span_of(normalize(torch.from_numpy(np.concatenate([support, query])))[None])
+    labelled = span.combined(span.padded(members))
+    scores = span.cosines(labelled)[..., len(support) :]
+    _, share = equal_reading(span, labelled, scores, PlusOptions())
     return share.item()
 
 

@@ -24,14 +24,17 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from protorect.functional import Features, basic_prototypes, confident_queries, membership
-from protorect.methods.ridge_steps import Fit, ridge_directions
+from protorect.functional import Features, confident_queries, membership
+from protorect.methods.blocks import member_shares
+from protorect.methods.ridge_steps import ridge_cosines
 from protorect.methods.sharing import (
     equal_potentials,
     evidence_of_unequal_classes,
     shared_equally,
 )
+from protorect.methods.span import Span, centred_span
 from protorect.options import check_number, check_whole
 from protorect.unitrows import UnitRows
 
@@ -86,26 +89,33 @@ def bd_cspn_plus(
 ) -> Tensor:
     """Scores (tasks, n_query, ways): cosines, corrected by what the classes may claim."""
     support, query = evened_out(support, query)
-    members = membership(labels, ways).to(support.scale.dtype).expand(*support.scale.shape, ways)
-    centre = basic_prototypes(support, labels, ways).mean(dim=-2)  # every class alike
-    support, query = support.shifted(-centre), query.shifted(-centre)
-    labelled = support.weighted_sum(members)  # (tasks, ways, dim)
-    n_query = query.scale.shape[-1]
-    scores = query.cosines(labelled)
+    n_support = support.scale.shape[-1]
+    members = membership(labels, ways).mT.to(support.scale.dtype)
+    members = members.expand(len(support.rows), ways, n_support)
+    every_class_alike = member_shares(members).mean(dim=-2, keepdim=True)
+    span = centred_span(support, query, every_class_alike)
+    targets, weights, share = soft_labels(span, members, options)
+    cosines = ridge_cosines(span, targets, weights, options.penalty, options.steps)
+    scores = cosines[..., n_support:]
+    return (scores + share * equal_potentials(scores, options.sharpness)).mT
 
-    wary, joined = wary_reading(query, labelled, scores, options)
-    equal, share = equal_reading(query, labelled, scores, options)
-    said = torch.lerp(wary, equal, share)
+
+def soft_labels(span: Span, members: Tensor, options: PlusOptions) -> tuple[Tensor, Tensor, Tensor]:
+    """What the regression is to answer for each sample, how much that counts, and the equal share.
+
+    `members` (tasks, ways, n_support) is 1 where a sample belongs to a class. Returns targets
+    (tasks, ways, n) that sum to zero over the classes, weights (tasks, 1, n), and (tasks, 1, 1).
+    """
+    n_support, ways = members.shape[-1], members.shape[-2]
+    labelled = span.combined(span.padded(members))
+    scores = span.cosines(labelled)[..., n_support:]
+    wary, joined = wary_reading(span, labelled, scores, options)
+    equal, share = equal_reading(span, labelled, scores, options)
     # Where the equal reading is right all queries count, once more n of a class as the root of n.
-    weights = torch.lerp(joined, torch.full_like(joined, (ways / n_query) ** 0.5), share)
-
-    common = 1 / ways  # targets sum to zero over the classes: what these share tells nothing
-    fits = [
-        Fit(support, members - common, even_weights(members)),
-        Fit(query, said - common, weights),
-    ]
-    scores = query.cosines(ridge_directions(fits, options.penalty, options.steps))
-    return scores.addcmul_(share, equal_potentials(scores, options.sharpness))
+    all_alike = torch.full_like(joined, (ways / joined.shape[-1]) ** 0.5)
+    targets = torch.cat([members, wary.lerp_(equal, share)], dim=-1).sub_(1 / ways)
+    weights = torch.cat([even_weights(members), joined.lerp_(all_alike, share)], dim=-1)
+    return targets, weights, share
 
 
 def evened_out(support: Features, query: Features) -> tuple[UnitRows, UnitRows]:
@@ -129,65 +139,74 @@ def evened_out(support: Features, query: Features) -> tuple[UnitRows, UnitRows]:
 
 
 def wary_reading(
-    query: UnitRows, labelled: Tensor, scores: Tensor, options: PlusOptions
+    span: Span, labelled: Tensor, scores: Tensor, options: PlusOptions
 ) -> tuple[Tensor, Tensor]:
     """What the confident few make of the queries: probabilities, and each query's weight.
 
-    `labelled` (tasks, ways, dim) are the sums of the support samples, `scores` the queries'
-    cosines with them. Returns (tasks, n_query, ways) and (tasks, n_query, 1); what did not join in
+    `labelled` are the sums of the support samples, `scores` (tasks, ways, n_query) the queries'
+    cosines with them. Returns (tasks, ways, n_query) and (tasks, 1, n_query); what did not join in
     the last round weighs nothing.
     """
     for _ in range(options.rounds):
-        places, taken = confident_queries(scores, options.joining)
-        weights = joining_weights(scores, places, taken, options)
-        scores = query.cosines(query.weighted_sum_at(places, weights).add_(labelled))
-    joined = torch.zeros_like(query.scale).scatter_add_(-1, places.flatten(1), weights.flatten(1))
-    return _log_probabilities(scores, options.scale).exp_(), joined.unsqueeze(-1)
+        joined = joining_weights(scores, options)
+        scores = rectified_cosines(span, labelled, joined)
+    return _log_probabilities(scores, options.scale).exp_(), joined.sum(dim=-2, keepdim=True)
 
 
-def joining_weights(scores: Tensor, places: Tensor, taken: Tensor, options: PlusOptions) -> Tensor:
-    """What each chosen query weighs in its class, (tasks, joining, ways).
+def joining_weights(scores: Tensor, options: PlusOptions) -> Tensor:
+    """What each query weighs in each class, (tasks, ways, n_query); most are 0.
 
     Against the surest of the class, and so that together they count as the root of their number.
     """
-    sure = _log_probabilities(scores, options.scale).gather(-2, places)
+    places, taken = (found.mT for found in confident_queries(scores.mT, options.joining))
+    sure = _log_probabilities(scores, options.scale).gather(-1, places)
     sure = torch.where(taken, sure, -torch.inf)
-    surest = sure.amax(dim=-2, keepdim=True).clamp_min(torch.finfo(sure.dtype).min)
+    surest = sure.amax(dim=-1, keepdim=True).clamp_min(torch.finfo(sure.dtype).min)
     weights = (options.power * (sure - surest)).exp()
     weights = torch.where(taken, weights, 0.0)  # a power of 0 counts all alike, but only those
-    return weights / weights.sum(dim=-2, keepdim=True).clamp_min(1).sqrt()
+    weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1).sqrt()
+    return torch.zeros_like(scores).scatter_add_(-1, places, weights)
 
 
 def equal_reading(
-    query: UnitRows, labelled: Tensor, scores: Tensor, options: PlusOptions
+    span: Span, labelled: Tensor, scores: Tensor, options: PlusOptions
 ) -> tuple[Tensor, Tensor]:
     """What equal classes would make of the queries, and how far that is to be followed.
 
-    Returns probabilities (tasks, n_query, ways) and a share (tasks, 1, 1) in 0 .. 1. The evidence
+    Returns probabilities (tasks, ways, n_query) and a share (tasks, 1, 1) in 0 .. 1. The evidence
     is taken after one round: more of them bend the prototypes until equal classes look right.
     """
-    ways, n_query = labelled.shape[-2], query.scale.shape[-1]
+    ways, n_query = scores.shape[-2:]
     if n_query < ways:  # these cannot hold every class
         return torch.zeros_like(scores), torch.zeros_like(scores[:, :1, :1])
     said = shared_equally(scores, options.sharpness)
-    scores = query.cosines(query.weighted_sum(said).add_(labelled))
+    scores = rectified_cosines(span, labelled, said)
     evidence = evidence_of_unequal_classes(scores, options.sharpness)
     # Where classes are unequal evidence grows with the pile, where they are equal it does not.
     bearable = options.tolerance * max(ways - 1, 1) * n_query**0.5
     share = torch.exp(-evidence / bearable)
     if share.any():  # else nobody asks for a second round
         said = shared_equally(scores, options.sharpness)
-        scores = query.cosines(query.weighted_sum(said).add_(labelled))
-        said = shared_equally(scores, options.sharpness)
-    return said, share
+        scores = rectified_cosines(span, labelled, said)
+    return shared_equally(scores, options.sharpness), share
+
+
+def rectified_cosines(span: Span, labelled: Tensor, weights: Tensor) -> Tensor:
+    """The queries' cosines with prototypes that they have joined, (tasks, ways, n_query).
+
+    `labelled` are the sums of the support samples, `weights` (tasks, ways, n_query) those of the
+    queries.
+    """
+    n_support = span.n - weights.shape[-1]
+    prototypes = span.combined(pad(weights, (n_support, 0))) + labelled
+    return span.cosines(prototypes)[..., n_support:]
 
 
 def even_weights(members: Tensor) -> Tensor:
-    """What the samples of the support weigh, (..., n_support, 1): every class the same in all."""
-    shots = members.sum(dim=-2, keepdim=True)
-    return (members / shots).sum(dim=-1, keepdim=True) * shots.mean(dim=-1, keepdim=True)
+    """What the samples of the support weigh, (tasks, 1, n_support): every class the same in all."""
+    shots = members.sum(dim=-1, keepdim=True)
+    return (members / shots).sum(dim=-2, keepdim=True) * shots.mean(dim=-2, keepdim=True)
 
 
 def _log_probabilities(scores: Tensor, scale: float) -> Tensor:
-    # Scores lie in memory class by class, and a softmax across long rows is the faster one.
-    return torch.log_softmax(scale * scores.mT, dim=-2).mT
+    return torch.log_softmax(scale * scores, dim=-2)

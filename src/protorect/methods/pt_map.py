@@ -22,7 +22,7 @@ from torch import Tensor
 from protorect.errors import unknown_name
 from protorect.functional import Features
 from protorect.methods.blocks import blocks
-from protorect.methods.span import ROOM, Span
+from protorect.methods.span import ROOM, span_of
 from protorect.methods.transport import equal_parts
 from protorect.options import check_number, check_whole
 from protorect.unitrows import inverse, row_norms
@@ -79,8 +79,8 @@ def _mapped(samples: Tensor, members: Tensor, options: PtMapOptions) -> Tensor:
     # nor their number says anything, and each is taken on its own.
     enough = n_query >= members.shape[1]
     equal = enough and options.prior == "equal"
-    span = Span(_transformed(samples, n_support, options.power, own_mean=enough))
-    centres = span.class_means(members)  # (tasks, ways, n), shares of the samples
+    span = span_of(_transformed(samples, n_support, options.power, own_mean=enough))
+    centres = span.class_means(members)
     potentials = torch.zeros_like(centres[..., :1], dtype=torch.float64)
     for step in range(options.steps + 1):
         # exp(-lambda |x - c|^2), but for the length of x, which falls out
@@ -92,7 +92,7 @@ def _mapped(samples: Tensor, members: Tensor, options: PtMapOptions) -> Tensor:
         if step < options.steps:
             assigned = torch.cat([members, log_p.exp()], dim=-1)
             assigned /= assigned.sum(dim=-1, keepdim=True)
-            centres.lerp_(assigned, options.rate)
+            centres.lerp_(span.combined(assigned), options.rate)
     return log_p.mT
 
 

@@ -12,52 +12,46 @@ the samples, whatever their number and dimensions, so that a pile of any size ha
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
-from protorect.unitrows import UnitRows
+from protorect.methods.span import Span
+from protorect.unitrows import inverse
 
 
-class Fit(NamedTuple):
-    """Samples, what is to be answered for each, and how much it counts."""
+def ridge_cosines(
+    span: Span, targets: Tensor, weights: Tensor, penalty: float, steps: int
+) -> Tensor:
+    """Cosines (tasks, ways, n) of the samples with W, after so many steps from zero.
 
-    samples: UnitRows
-    targets: Tensor  # (tasks, n, ways)
-    weights: Tensor  # (tasks, n, 1)
-
-
-def ridge_directions(fits: list[Fit], penalty: float, steps: int) -> Tensor:
-    """Directions (tasks, ways, dim) for all the samples together, after so many steps from zero."""
-    residual = _summed([fit.samples.weighted_sum(fit.targets * fit.weights) for fit in fits])
-    directions = torch.zeros_like(residual)
-    step, square = residual, _squares(residual)
+    Parameters
+    ----------
+    span
+        Of the samples, each of length one.
+    targets
+        (tasks, ways, n)
+    weights
+        (tasks, 1, n)
+    """
+    residual = span.combined(targets * weights)
+    step, answers = residual, span.products(residual)  # in step: what W answers along the step
+    square = span.squares(residual, answers)
+    found, answered = torch.zeros_like(step), torch.zeros_like(answers)
     for left in reversed(range(steps)):
-        answers = [fit.samples.products(step) for fit in fits]
-        weighted = [a * fit.weights for fit, a in zip(fits, answers, strict=True)]
-        bend = _summed([(a * w).sum(dim=-2) for a, w in zip(answers, weighted, strict=True)])
-        bend = bend.unsqueeze(-1).add_(_squares(step), alpha=penalty)
-        length = _ratio(square, bend)
-        directions.addcmul_(length, step)
+        weighted = answers * weights
+        bend = (answers * weighted).sum(dim=-1, keepdim=True)
+        length = _ratio(square, bend.add_(span.squares(step, answers), alpha=penalty))
+        found.addcmul_(length, step)
+        answered.addcmul_(length, answers)
         if left:
-            pulls = [fit.samples.weighted_sum(w) for fit, w in zip(fits, weighted, strict=True)]
-            image = _summed(pulls).add_(step, alpha=penalty)
+            image = span.combined(weighted).add(step, alpha=penalty)
             residual = residual.addcmul(length, image, value=-1)
-            before, square = square, _squares(residual)
-            step = residual.addcmul(_ratio(square, before), step)
-    return directions
-
-
-def _summed(parts: list[Tensor]) -> Tensor:
-    total, *others = parts
-    for part in others:
-        total = total.add_(part)
-    return total
-
-
-def _squares(directions: Tensor) -> Tensor:
-    return directions.square().sum(dim=-1, keepdim=True)
+            products = span.products(residual)
+            before, square = square, span.squares(residual, products)
+            onwards = _ratio(square, before)
+            step = residual.addcmul(onwards, step)
+            answers = products.addcmul_(onwards, answers)
+    return answered.mul_(inverse(span.squares(found, answered).sqrt()))
 
 
 def _ratio(part: Tensor, whole: Tensor) -> Tensor:

@@ -18,15 +18,15 @@ ROUNDS = 8  # of either rule
 
 
 def shared_equally(scores: Tensor, sharpness: float) -> Tensor:
-    """Probabilities of scores (tasks, n_query, ways) under which classes get about as many."""
+    """Probabilities of scores (tasks, ways, n_query) under which classes get about as many."""
     affinity = _affinities(scores, sharpness)
     odds = _equal_odds(affinity)
-    return (affinity * odds).div_(odds.mT @ affinity).mT
+    return (affinity * odds).div_(odds.mT @ affinity)
 
 
 def equal_potentials(scores: Tensor, sharpness: float) -> Tensor:
-    """What `shared_equally` adds to the scores of each class, (tasks, 1, ways)."""
-    return _equal_odds(_affinities(scores, sharpness)).log_().mT / sharpness
+    """What `shared_equally` adds to the scores of each class, (tasks, ways, 1)."""
+    return _equal_odds(_affinities(scores, sharpness)).log_() / sharpness
 
 
 def evidence_of_unequal_classes(scores: Tensor, sharpness: float) -> Tensor:
@@ -47,7 +47,7 @@ def evidence_of_unequal_classes(scores: Tensor, sharpness: float) -> Tensor:
 
 def _affinities(scores: Tensor, sharpness: float) -> Tensor:
     """Against the nearest class of each query, (tasks, ways, n_query)."""
-    exponents = sharpness * scores.mT
+    exponents = sharpness * scores
     return exponents.sub_(exponents.amax(dim=-2, keepdim=True)).exp_()
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from protorect.functional import Features
 from protorect.methods.blocks import blocks
-from protorect.methods.span import ROOM, Span
+from protorect.methods.span import ROOM, Span, span_of
 from protorect.options import check_number, check_whole
 
 
@@ -59,7 +59,7 @@ def tim_adm(
 ) -> Tensor:
     """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
     parts = blocks(support, labels, query, ways, ROOM)
-    return torch.cat([_alternate(Span(samples), members, options) for samples, members in parts])
+    return torch.cat([_alternate(span_of(samples), members, options) for samples, members in parts])
 
 
 def _alternate(span: Span, members: Tensor, options: TimAdmOptions) -> Tensor:
@@ -68,7 +68,7 @@ def _alternate(span: Span, members: Tensor, options: TimAdmOptions) -> Tensor:
     # What a sample of the support and a query weigh
     weights = members.new_full((span.n,), n_support / n_query)
     weights[:n_support] = options.cross_entropy / (1 + options.conditional)
-    prototypes = span.class_means(members)  # (tasks, ways, n), shares of the samples
+    prototypes = span.class_means(members)
     for _ in range(options.iterations):
         log_p = _log_probabilities(span, prototypes, options.temperature)
         targets = torch.cat([members, _targets(log_p[..., n_support:], options)], dim=-1)
@@ -76,7 +76,7 @@ def _alternate(span: Span, members: Tensor, options: TimAdmOptions) -> Tensor:
         p = log_p.exp_() * weights
         # w_k = sum_i (target_ik x_i + p_ik (w_k - x_i)) / sum_i target_ik, each times its weight
         prototypes *= p.sum(dim=-1, keepdim=True)
-        prototypes += targets.sub(p)
+        prototypes += span.combined(targets - p)
         prototypes /= targets.sum(dim=-1, keepdim=True)
     return _log_probabilities(span, prototypes, options.temperature)[..., n_support:].mT
 
