@@ -18,13 +18,14 @@ classes in the proportions of the support.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from protorect.functional import Features, membership, predictions
+from protorect.methods.blocks import member_shares
 from protorect.methods.nearness import joint_cosines, nearest_others
+from protorect.methods.span import FewSamples, ManySamples, Span
 from protorect.options import check_flag, check_number, check_whole
 from protorect.unitrows import UnitRows, inverse
 
@@ -65,16 +66,16 @@ def laplacian_shot(
     """Logarithm of the assignment of each query to each class, but for a constant of the query."""
     support, query = UnitRows.of(support), UnitRows.of(query)
     n_support, n_query = support.scale.shape[1], query.scale.shape[1]
-    samples, neighbours = _samples(support, query, options.neighbours)
+    span, neighbours = _span(support, query, options.neighbours)
     labelled = membership(labels, ways).to(query.scale.dtype).mT
     labelled = labelled.expand(len(query.scale), ways, n_support)
-    members = torch.nn.functional.pad(labelled, (0, n_query))  # (tasks, ways, n)
-    shift = members.new_zeros(1, 1, n_support + n_query)
-    prototypes = _means(members, members)
+    prototypes = span.padded(member_shares(labelled))
+    shift = labelled.new_zeros(1, 1, span.n)
     if options.rectify:
         shift[..., :n_support], shift[..., n_support:] = 1 / n_support, -1 / n_query
-        prototypes = _rectified(samples, members, prototypes, shift, n_support)
-    near = _nearness(samples, prototypes, shift)[..., n_support:]
+        squares = (torch.cat([support.scale, query.scale], dim=1) > 0).unsqueeze(-2)
+        prototypes = _rectified(span, squares, labelled, prototypes, shift)
+    near = _nearness(span, prototypes, shift)[..., n_support:]
     return _agreement(near, neighbours, options)
 
 
@@ -82,69 +83,59 @@ def laplacian_shot(
 # Below, such a vector is its shares (n) in the samples, the support first.
 
 
-class _Samples(NamedTuple):
-    """All samples of each task, by their cosines where they are few and by their rows if not."""
-
-    lengths: Tensor  # (tasks, 1, n), 1, or 0 for a zero feature
-    cosines: Tensor | None
-    rows: UnitRows | None
-
-    def products(self, shares: Tensor) -> Tensor:
-        """Of vectors with every sample, (tasks, ways, n), from their shares of that shape."""
-        if self.cosines is not None:
-            return shares @ self.cosines
-        assert self.rows is not None
-        return self.rows.products(self.rows.weighted_sum(shares.mT)).mT
+def _products(span: Span, shares: Tensor) -> Tensor:
+    """Of vectors with every sample, (tasks, ways, n), from their shares of that shape."""
+    return span.products(span.combined(shares))
 
 
-def _samples(support: UnitRows, query: UnitRows, neighbours: int) -> tuple[_Samples, Tensor]:
-    """The samples, and the places (tasks, n_query, k) of the queries nearest to each query."""
-    n_support = support.scale.shape[1]
-    scale = torch.cat([support.scale, query.scale], dim=1)
-    lengths = (scale > 0).to(scale.dtype)
-    if scale.shape[1] > query.rows.shape[-1]:
+def _span(support: UnitRows, query: UnitRows, neighbours: int) -> tuple[Span, Tensor]:
+    """The samples' span, and the places (tasks, n_query, k) of the queries nearest to each query.
+
+    A shift of all queries changes no distance between them.
+    """
+    n_support, n_query = support.scale.shape[1], query.scale.shape[1]
+    if n_support + n_query > query.rows.shape[-1]:
         _, places = nearest_others(query.cosines_with(query), neighbours)
-        rows = UnitRows(torch.cat([support.rows, query.rows], dim=1), scale)
-        return _Samples(lengths.unsqueeze(-2), None, rows), places
+        return ManySamples([support, query]), places
     cosines = joint_cosines(support, query)
-    # A shift of all queries changes no distance between them.
+    diagonal = cosines.diagonal(dim1=-2, dim2=-1)
+    lengths = diagonal.clone()
     _, places = nearest_others(cosines[:, n_support:, n_support:], neighbours)
-    cosines.diagonal(dim1=-2, dim2=-1).copy_(lengths)
-    return _Samples(lengths.unsqueeze(-2), cosines, None), places
+    diagonal.copy_(lengths)
+    return FewSamples(cosines), places
 
 
-def _means(weights: Tensor, members: Tensor) -> Tensor:
-    return weights / members.sum(dim=-1, keepdim=True)
-
-
-def _nearness(samples: _Samples, prototypes: Tensor, shift: Tensor) -> Tensor:
+def _nearness(span: Span, prototypes: Tensor, shift: Tensor) -> Tensor:
     """Minus squared distances of shifted samples to prototypes but for a constant of the sample.
 
     2 (x + shift).p - |p|^2, as (tasks, ways, n).
     """
-    products = samples.products(prototypes)
+    products = _products(span, prototypes)
     offsets = ((2 * shift - prototypes) * products).sum(dim=-1, keepdim=True)
     return products.mul_(2).add_(offsets)
 
 
 def _rectified(
-    samples: _Samples, members: Tensor, prototypes: Tensor, shift: Tensor, n_support: int
+    span: Span, squares: Tensor, labelled: Tensor, prototypes: Tensor, shift: Tensor
 ) -> Tensor:
-    """Prototypes as means of the support and of the shifted queries nearest to each, weighted."""
-    ways = prototypes.shape[-2]
+    """Prototypes as means of the support and of the shifted queries nearest to each, weighted.
+
+    `squares` (tasks, 1, n) of the samples' lengths: 1, or 0 for a zero feature. `labelled` (tasks,
+    ways, n_support) is 1 where a sample belongs to a class.
+    """
+    ways, n_support = labelled.shape[-2:]
     shifted = (shift < 0).to(shift.dtype)  # 1 for a query, which is shifted
-    products = samples.products(torch.cat([prototypes, shift.expand(len(members), 1, -1)], dim=-2))
+    vectors = torch.cat([prototypes, shift.expand(len(labelled), 1, -1)], dim=-2)
+    products = _products(span, vectors)
     along, to_shift = products[:, :ways], products[:, ways:]
-    squares = samples.lengths + shifted * (
-        2 * to_shift + (shift * to_shift).sum(dim=-1, keepdim=True)
-    )
+    squares = squares + shifted * (2 * to_shift + (shift * to_shift).sum(dim=-1, keepdim=True))
     prototype_squares = (prototypes * along).sum(dim=-1, keepdim=True)
     along = along + shifted * (shift * along).sum(dim=-1, keepdim=True)
     scores = along * _inverse_root(squares) * _inverse_root(prototype_squares)  # cosines
 
     joining = membership(predictions(scores[..., n_support:].mT), ways).mT
-    members = torch.cat([members[..., :n_support], joining.to(members.dtype)], dim=-1)
-    weights = _means(torch.softmax(_SHARPNESS * scores, dim=-2) * members, members)
+    members = torch.cat([labelled, joining.to(labelled.dtype)], dim=-1)
+    weights = torch.softmax(_SHARPNESS * scores, dim=-2) * member_shares(members)
     return weights + (weights * shifted).sum(dim=-1, keepdim=True) * shift
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from protorect.methods.blocks import member_shares
+from protorect.methods.nearness import joint_cosines
 from protorect.unitrows import UnitRows, inverse
 
 ROOM = 8 * 2**20  # bytes of the samples whose inner products are written at a time
@@ -119,9 +120,7 @@ def centred_span(support: UnitRows, query: UnitRows, shares: Tensor) -> Span:
     if n_support + n_query > query.rows.shape[-1]:
         centre = support.weighted_sum(shares.mT).squeeze(-2)
         return ManySamples([part.shifted(-centre) for part in (support, query)])
-    gram = torch.cat([part.cosines_with(support) for part in (support, query)], dim=-2)
-    across = torch.cat([gram[..., n_support:, :].mT, query.cosines_with(query)], dim=-2)
-    return FewSamples(_centred(torch.cat([gram, across], dim=-1), n_support, shares))
+    return FewSamples(_centred(joint_cosines(support, query), n_support, shares))
 
 
 def _centred(gram: Tensor, n_support: int, shares: Tensor) -> Tensor:
