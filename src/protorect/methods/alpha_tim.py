@@ -71,9 +71,9 @@ def alpha_tim(
 ) -> Tensor:
     """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
     alpha = options.alpha_of(labels.shape[-1] / ways)
+    factor = alpha / (alpha - 1)
 
     def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
-        factor = alpha / (alpha - 1) / p.shape[-1]
         marginal = p.mean(dim=-1, keepdim=True).pow_(alpha - 1).mul_(options.marginal * factor)
         torch.pow(p, alpha - 1, out=out)
         torch.sub(marginal, out, alpha=options.conditional * factor, out=out)

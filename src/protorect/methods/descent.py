@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 # (probabilities, logits) of the queries and where to write the derivative of the objective by each
-# probability, all (tasks, ways, n_query). What is added to all classes of a query alike falls out,
-# so that the logits are as good as the logarithms of the probabilities.
+# probability, times the number of queries, all (tasks, ways, n_query). What is added to all classes
+# of a query alike falls out, so that the logits are as good as the logarithms of the probabilities.
 Slope = Callable[[Tensor, Tensor, Tensor], object]
 
 
@@ -31,10 +31,14 @@ class LogitGradient:
     The objective is the mean cross-entropy of the support times `cross_entropy`, and a term on the
     queries' probabilities p; `slope` writes its derivative by p. The logits (tasks, ways, n_support
     + n_query) stay in one place, where every step writes them anew.
+
+    Objectives are means over the queries. What is given here are the derivatives of sums: those of
+    the objective are `share` times these, a factor that a product with the samples takes along.
     """
 
     def __init__(self, logits: Tensor, members: Tensor, cross_entropy: float, slope: Slope) -> None:
-        n_support = members.shape[-1]
+        n_support, n_query = members.shape[-1], logits.shape[-1] - members.shape[-1]
+        self.share = 1 / n_query
         self._logits, self._query_logits = logits, logits[..., n_support:]
         self._p = torch.empty_like(logits)
         self._p_support, self._p_query = self._p[..., :n_support], self._p[..., n_support:]
@@ -42,12 +46,12 @@ class LogitGradient:
         self._by_support = self._gradient[..., :n_support]
         self._by_query = self._gradient[..., n_support:]
         self._mean_slope = torch.empty_like(self._query_logits[:, :1])
-        self._weight = cross_entropy / n_support
+        self._weight = cross_entropy * n_query / n_support
         self._pull = members * -self._weight
         self._slope = slope
 
     def now(self) -> Tensor:
-        """The derivative (tasks, ways, n_support + n_query), valid until the next is asked for."""
+        """The derivatives (tasks, ways, n_support + n_query), valid until the next call."""
         p, gradient = self._p_query, self._by_query
         torch.softmax(self._logits, dim=1, out=self._p)
         torch.add(self._pull, self._p_support, alpha=self._weight, out=self._by_support)

@@ -67,15 +67,16 @@ def _fine_tuned(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Te
     samples *= options.scale
 
     def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
-        torch.mul(logits, -options.entropy / p.shape[-1], out=out)
+        torch.mul(logits, -options.entropy, out=out)
 
     optimisers = [Adam(parameters, options.learning_rate) for parameters in (weights, biases)]
     logits = torch.baddbmm(biases, weights, samples.mT, beta=options.scale)
     pull = LogitGradient(logits, members, 1.0, slope)
     for _ in range(options.steps):
         by_logits = pull.now()
-        gradients = by_logits @ samples, options.scale * by_logits.sum(dim=-1, keepdim=True)
-        for adam, gradient in zip(optimisers, gradients, strict=True):
+        by_weights = torch.baddbmm(weights, by_logits, samples, beta=0, alpha=pull.share)
+        by_biases = by_logits.sum(dim=-1, keepdim=True) * (options.scale * pull.share)
+        for adam, gradient in zip(optimisers, (by_weights, by_biases), strict=True):
             adam.step(gradient)
         torch.baddbmm(biases, weights, samples.mT, beta=options.scale, out=logits)
     return logits[..., n_support:].mT

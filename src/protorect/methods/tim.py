@@ -66,11 +66,11 @@ def tim(
     """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
 
     def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
-        n_query = p.shape[-1]
         # The logarithm of the sum is that of the mean but for a number that all classes share.
         marginal = p.sum(dim=-1, keepdim=True).clamp_(min=tiny).log_()
-        marginal *= options.marginal / n_query
-        torch.sub(marginal, logits, alpha=options.conditional / n_query, out=out)
+        if options.marginal != 1:  # a call for nothing takes as long as any other
+            marginal *= options.marginal
+        torch.sub(marginal, logits, alpha=options.conditional, out=out)
 
     tiny = torch.finfo(torch.float32).tiny
     return descend(support, labels, query, ways, options, slope)
@@ -97,11 +97,12 @@ def _descend(samples: Tensor, members: Tensor, options: TimOptions, slope: Slope
     pull = LogitGradient(logits, members, options.cross_entropy, slope)
     gradient = torch.empty_like(prototypes)
     adam = Adam(prototypes, options.learning_rate)
+    share = pull.share
     for _ in range(options.iterations):
         by_logits = pull.now()
         # d logit_ik / d w_k = tau (x_i - w_k)
         torch.mul(prototypes, by_logits.sum(dim=-1, keepdim=True), out=gradient)
-        gradient.baddbmm_(by_logits, samples, beta=-options.temperature)
+        gradient.baddbmm_(by_logits, samples, beta=-options.temperature * share, alpha=share)
         adam.step(gradient)
         _write_logits(logits, prototypes, samples, options.temperature)
     return torch.log_softmax(logits[..., members.shape[-1] :], dim=1).mT
@@ -111,4 +112,4 @@ def _write_logits(logits: Tensor, prototypes: Tensor, samples: Tensor, temperatu
     """-tau/2 |w - x|^2 but for |x|^2, (tasks, ways, n); the samples are given times tau."""
     torch.bmm(prototypes, samples.mT, out=logits)
     lengths = torch.linalg.vector_norm(prototypes, dim=-1, keepdim=True)
-    logits.sub_(lengths.square_(), alpha=temperature / 2)
+    logits.sub_(lengths.mul_(lengths), alpha=temperature / 2)
