@@ -38,6 +38,7 @@ WITHOUT = (
     f"{PLUS}:joining=100000",  # all predicted queries join
     f"{PLUS}:power=0",  # all that join weigh alike
 )
+DESCENTS = ("tim", "alpha-tim", PLUS)
 WORLDS: dict[str, dict[str, Any]] = {
     "balanced": {},
     "Dirichlet 2": {"dirichlet": 2.0},
@@ -48,6 +49,7 @@ WORLDS: dict[str, dict[str, Any]] = {
     "3 a class, Dirichlet 1": {"query": 3, "dirichlet": 1.0},
     "20 ways": {"way": 20},
 }
+WORLDS_OF_DESCENTS = ("balanced", "Dirichlet 2", "Dirichlet 1")
 SHOTS = (1, 5)
 
 
@@ -58,17 +60,36 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=300)
     options = parser.parse_args()
     sets = {path.stem: measure(path, options.episodes) for path in options.features}
-    figures = {"episodes": options.episodes, "sets": sets, "versions": versions()}
+    few = options.episodes // 3  # a thousand steps each
+    descents = {path.stem: measure_descents(path, few) for path in options.features}
+    figures = {
+        "episodes": options.episodes,
+        "sets": sets,
+        "episodes_of_descents": few,
+        "descents": descents,
+        "versions": versions(),
+    }
     write_text(FIGURES, json.dumps(figures, indent=1) + "\n")
     write_text(ROOT / "docs" / "plus.md", plus_page(figures))
 
 
 def measure(path: Path, episodes: int) -> dict[str, Any]:
     """Accuracy of every method and of plus without each part, by world and shot."""
+    return _measured(path, [*COMPARED, *WITHOUT], WORLDS, episodes)
+
+
+def measure_descents(path: Path, episodes: int) -> dict[str, Any]:
+    """The same of the methods that descend a gradient, in the worlds that they are made for."""
+    worlds = {world: WORLDS[world] for world in WORLDS_OF_DESCENTS}
+    return _measured(path, list(DESCENTS), worlds, episodes)
+
+
+def _measured(
+    path: Path, methods: list[str], worlds: dict[str, dict[str, Any]], episodes: int
+) -> dict[str, Any]:
     features, labels = load_features(path)
-    methods = [*COMPARED, *WITHOUT]
-    worlds = {}
-    for world, shape in WORLDS.items():
+    measured = {}
+    for world, shape in worlds.items():
         drawn = episodes // 5 if "way" in shape else episodes
         try:
             results = evaluate(features, labels, methods, shot=SHOTS, episodes=drawn, **shape)
@@ -76,8 +97,8 @@ def measure(path: Path, episodes: int) -> dict[str, Any]:
             print(f"{path.stem}, {world}: {error}")
             continue
         print(f"{path.stem}, {world}", flush=True)
-        worlds[world] = {str(k): _by_method([r for r in results if r.shot == k]) for k in SHOTS}
-    return worlds
+        measured[world] = {str(k): _by_method([r for r in results if r.shot == k]) for k in SHOTS}
+    return measured
 
 
 def _by_method(results: list[Any]) -> dict[str, Any]:

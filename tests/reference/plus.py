@@ -23,7 +23,7 @@ def scores(
     sharpness: float = 20.0,
     tolerance: float = 0.025,
     penalty: float = 1.0,
-    steps: int = 3,
+    steps: int = 5,
 ) -> np.ndarray:
     """Corrected cosines (n_query, ways) of the queries."""
     support, query = vectors(support), vectors(query)

@@ -72,7 +72,7 @@ class PlusOptions:
     sharpness: float = 20.0
     tolerance: float = 0.025
     penalty: float = 1.0
-    steps: int = 3
+    steps: int = 5
 
     def __post_init__(self) -> None:
         check_whole("rounds", self.rounds, 1)
