@@ -6,6 +6,7 @@ from protorect.comparison import Column, Comparison, compare, worlds
 from protorect.errors import OptionError
 from protorect.evaluation import Result, evaluate
 from protorect.report.comparison import accuracy_grid, comparison_page, summary_grid
+from protorect.report.page import render
 
 
 def result(method, accuracy, seconds=1.0, shot=1):
@@ -66,7 +67,7 @@ def test_a_world_that_a_set_is_too_small_for_is_told_not_hidden():
     assert [column.world for column in comparison.columns] == [w.name for w in worlds()[:2]]
     (sentence,) = comparison.left_out
     assert sentence.startswith("small, 5 distractor classes: ")
-    assert sentence in comparison_page(comparison, {})
+    assert sentence in render(comparison_page(comparison, {}))
 
 
 def test_a_set_too_small_for_any_episode_is_refused_by_name():

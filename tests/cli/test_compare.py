@@ -1,4 +1,6 @@
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +33,31 @@ def test_writes_tables_json_and_a_page(two_sets, tmp_path, capsys):
     text = page.read_text()
     assert text.count("<svg") == 2
     assert "bd-cspn-plus" in text
+
+
+def test_writes_markdown_with_its_plots(two_sets, tmp_path, capsys):
+    page = tmp_path / "new" / "page.md"
+    methods = ["--method", "cspn", "--method", "bd-cspn"]
+    asked = ["--episodes", "3", "--query", "5", "--markdown", str(page)]
+    assert main(["compare", *two_sets, *methods, *asked]) == 0
+    text = page.read_text()
+    plots = re.findall(r"\]\((\S+\.svg)\)", text)
+    assert plots == ["figures/page-1.svg", "figures/page-2.svg"]
+    assert all((page.parent / plot).read_text().startswith("<svg") for plot in plots)
+    assert text.count("| bd-cspn |") == 3  # the summary, and a table for each set
+    assert str(page) in capsys.readouterr().out
+
+
+def test_the_page_in_the_documents_shows_the_results_that_are_kept():
+    root = Path(__file__).parents[2]
+    document = json.loads((root / "results" / "compare.json").read_text())
+    text = (root / "docs" / "comparison.md").read_text()
+    for name in document["settings"]["features"]:
+        section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        columns = [column for column in document["columns"] if column["features"] == name]
+        for found in zip(*(column["results"] for column in columns), strict=True):
+            cells = [f"{result['accuracy']:.2f} ± {result['ci95']:.2f}" for result in found]
+            assert f"| {found[0]['method']} | {' | '.join(cells)} |" in section
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def add_to(verbs: Any) -> None:
     add("--distractors", type=int, default=5, help="foreign classes (%(default)s)")
     add("--json", type=Path, metavar="OUT.json", help="write the results")
     add("--html", type=Path, metavar="OUT.html", help="write a page with tables and plots")
+    add("--markdown", type=Path, metavar="OUT.md", help="the same, its plots in a folder figures")
     add("--device", help="where to compute, as torch names it")
     parser.set_defaults(run=run)
 
@@ -48,9 +49,11 @@ def run(options: argparse.Namespace) -> None:
     from protorect.files import write_text
     from protorect.methods import METHODS, chosen_methods
     from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
+    from protorect.report.markdown import render_markdown
+    from protorect.report.page import render
 
     methods = chosen_methods(options.method or list(METHODS))
-    check_outputs((options.json, options.html), tuple(options.features))
+    check_outputs((options.json, options.html, options.markdown), tuple(options.features))
     names = _names(options.features)
     tables = {name: load_features(path) for name, path in zip(names, options.features, strict=True)}
     with progress_bar("episodes") as progress:
@@ -73,9 +76,16 @@ def run(options: argparse.Namespace) -> None:
     settings = _settings(options, names)
     if options.json is not None:
         write_text(options.json, comparison_json(comparison, settings))
+    page = comparison_page(comparison, settings)
     if options.html is not None:
-        write_text(options.html, comparison_page(comparison, settings))
+        write_text(options.html, render(page))
         print(options.html)
+    if options.markdown is not None:
+        text, figures = render_markdown(page, f"figures/{options.markdown.stem}")
+        for name, svg in figures.items():
+            write_text(options.markdown.parent / name, svg)
+        write_text(options.markdown, text)
+        print(options.markdown)
 
 
 def _names(paths: list[Path]) -> list[str]:

@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 
 from protorect.comparison import Comparison
 from protorect.methods import METHODS
-from protorect.report.page import Block, Figure, Page, Section, Table, Terms, render
+from protorect.report.page import Block, Figure, Page, Section, Table, Terms
 from protorect.report.rank_plots import accuracy_against_speed, rank_diagram
 from protorect.report.tables import accuracy_text, result_record
 
@@ -76,23 +76,21 @@ def comparison_json(comparison: Comparison, settings: dict[str, Any]) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> str:
+def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> Page:
     """One page: ranks, accuracy against speed, every table, and what was run."""
     ranks = comparison.ranks
     first = comparison.methods[int(np.argmin(ranks))]
     best = sum(column.best.method == first for column in comparison.columns)
-    return render(
-        Page(
-            title="Few-shot methods compared",
-            lead=f"{len(comparison.methods)} methods on the same episodes. `{first}` has the best "
-            f"mean rank, {ranks.min():.2f} over {len(comparison.columns)} columns, and is the most "
-            f"accurate in {best} of them.",
-            sections=[
-                _rank_section(comparison),
-                *(_feature_section(comparison, name) for name in feature_names(comparison)),
-                Section("How this page was made", [Terms(_told(settings))]),
-            ],
-        )
+    return Page(
+        title="Few-shot methods compared",
+        lead=f"{len(comparison.methods)} methods on the same episodes. `{first}` has the best mean "
+        f"rank, {ranks.min():.2f} over {len(comparison.columns)} columns, and is the most accurate "
+        f"in {best} of them.",
+        sections=[
+            _rank_section(comparison),
+            *(_feature_section(comparison, name) for name in feature_names(comparison)),
+            Section("How this page was made", [Terms(_told(settings))]),
+        ],
     )
 
 
