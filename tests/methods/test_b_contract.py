@@ -8,6 +8,7 @@ import torch
 
 from protorect import METHODS, OptionError, method
 from protorect.methods import blocks, descent, span, transport
+from protorect.methods.alpha_tim import fast_exponents
 from protorect.unitrows import UnitRows
 from reference import transduction as slow
 
@@ -256,6 +257,14 @@ def test_prototypes_known_by_inner_products():
         known = span.span_of(samples)
         ours = known.closeness(known.combined(shares))
         torch.testing.assert_close(ours, expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "expected"),
+    [(1, [1]), (2, [2]), (6, [2, 3]), (36, [2, 2, 3, 3]), (10, [5, 2]), (4.5, [4.5]), (5, [5])],
+)
+def test_powers_are_squares_and_cubes_as_far_as_they_go(exponent, expected):
+    assert fast_exponents(exponent) == expected
 
 
 def test_defaults_of_the_papers():

@@ -72,10 +72,23 @@ def alpha_tim(
     """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
     alpha = options.alpha_of(labels.shape[-1] / ways)
     factor = alpha / (alpha - 1)
+    first, *others = fast_exponents(alpha - 1)
 
     def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
         marginal = p.mean(dim=-1, keepdim=True).pow_(alpha - 1).mul_(options.marginal * factor)
-        torch.pow(p, alpha - 1, out=out)
+        torch.pow(p, first, out=out)
+        for exponent in others:
+            out.pow_(exponent)
         torch.sub(marginal, out, alpha=options.conditional * factor, out=out)
 
     return descend(support, labels, query, ways, options, slope)
+
+
+def fast_exponents(exponent: float) -> list[float]:
+    """Exponents that make up this one: squares and cubes take a tenth of any other power."""
+    found: list[float] = []
+    for fast in (2, 3):
+        while exponent % fast == 0:
+            found.append(fast)
+            exponent /= fast
+    return [exponent, *found] if exponent != 1 or not found else found

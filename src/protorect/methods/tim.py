@@ -92,24 +92,37 @@ def descend(
 def _descend(samples: Tensor, members: Tensor, options: TimOptions, slope: Slope) -> Tensor:
     prototypes = member_shares(members) @ samples[:, : members.shape[-1]]
     samples *= options.temperature
-    logits = samples.new_empty(*prototypes.shape[:2], samples.shape[1])
-    _write_logits(logits, prototypes, samples, options.temperature)
-    pull = LogitGradient(logits, members, options.cross_entropy, slope)
-    gradient = torch.empty_like(prototypes)
+    logits = Logits(prototypes, samples, options.temperature)
+    pull = LogitGradient(logits.values, members, options.cross_entropy, slope)
     adam = Adam(prototypes, options.learning_rate)
-    share = pull.share
+    gradient, totals = torch.empty_like(prototypes), torch.empty_like(prototypes[..., :1])
+    pulled, share = options.temperature * pull.share, pull.share
     for _ in range(options.iterations):
+        logits.write()
         by_logits = pull.now()
         # d logit_ik / d w_k = tau (x_i - w_k)
-        torch.mul(prototypes, by_logits.sum(dim=-1, keepdim=True), out=gradient)
-        gradient.baddbmm_(by_logits, samples, beta=-options.temperature * share, alpha=share)
-        adam.step(gradient)
-        _write_logits(logits, prototypes, samples, options.temperature)
-    return torch.log_softmax(logits[..., members.shape[-1] :], dim=1).mT
+        torch.sum(by_logits, dim=-1, keepdim=True, out=totals)
+        torch.mul(prototypes, totals, out=gradient)
+        adam.step(gradient.baddbmm_(by_logits, samples, beta=-pulled, alpha=share))
+    logits.write()
+    return torch.log_softmax(logits.values[..., members.shape[-1] :], dim=1).mT
 
 
-def _write_logits(logits: Tensor, prototypes: Tensor, samples: Tensor, temperature: float) -> None:
-    """-tau/2 |w - x|^2 but for |x|^2, (tasks, ways, n); the samples are given times tau."""
-    torch.bmm(prototypes, samples.mT, out=logits)
-    lengths = torch.linalg.vector_norm(prototypes, dim=-1, keepdim=True)
-    logits.sub_(lengths.mul_(lengths), alpha=temperature / 2)
+class Logits:
+    """-tau/2 |w - x|^2 but for |x|^2, (tasks, ways, n), of prototypes that are written anew.
+
+    The samples are given times tau.
+    """
+
+    def __init__(self, prototypes: Tensor, samples: Tensor, temperature: float) -> None:
+        self.values = samples.new_empty(*prototypes.shape[:2], samples.shape[1])
+        self._prototypes, self._samples = prototypes, samples.mT
+        self._lengths = torch.empty_like(prototypes[..., :1])
+        self._temperature = temperature
+
+    def write(self) -> None:
+        """The values of the prototypes as they are now."""
+        torch.bmm(self._prototypes, self._samples, out=self.values)
+        lengths = self._lengths
+        torch.linalg.vector_norm(self._prototypes, dim=-1, keepdim=True, out=lengths)
+        self.values.sub_(lengths.mul_(lengths), alpha=self._temperature / 2)
