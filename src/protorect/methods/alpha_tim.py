@@ -72,16 +72,23 @@ def alpha_tim(
     """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
     alpha = options.alpha_of(labels.shape[-1] / ways)
     factor = alpha / (alpha - 1)
-    first, *others = fast_exponents(alpha - 1)
+    exponents = fast_exponents(alpha - 1)
 
     def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
-        marginal = p.mean(dim=-1, keepdim=True).pow_(alpha - 1).mul_(options.marginal * factor)
-        torch.pow(p, first, out=out)
-        for exponent in others:
-            out.pow_(exponent)
-        torch.sub(marginal, out, alpha=options.conditional * factor, out=out)
+        mean = p.mean(dim=-1, keepdim=True)
+        marginal = _power(mean, exponents, mean).mul_(options.marginal * factor)
+        powers = _power(p, exponents, out)
+        torch.sub(marginal, powers, alpha=options.conditional * factor, out=out)
 
     return descend(support, labels, query, ways, options, slope)
+
+
+def _power(p: Tensor, exponents: list[float], room: Tensor) -> Tensor:
+    """p to these exponents, one after the other, written where there is room if not p itself."""
+    for exponent in exponents:
+        if exponent != 1:
+            p = torch.pow(p, exponent, out=room)
+    return p
 
 
 def fast_exponents(exponent: float) -> list[float]:

@@ -39,27 +39,23 @@ class LogitGradient:
     def __init__(self, logits: Tensor, members: Tensor, cross_entropy: float, slope: Slope) -> None:
         n_support, n_query = members.shape[-1], logits.shape[-1] - members.shape[-1]
         self.share = 1 / n_query
-        self._logits, self._query_logits = logits, logits[..., n_support:]
-        self._p = torch.empty_like(logits)
-        self._p_support, self._p_query = self._p[..., :n_support], self._p[..., n_support:]
-        self._gradient = torch.empty_like(logits)
-        self._by_support = self._gradient[..., :n_support]
-        self._by_query = self._gradient[..., n_support:]
-        self._mean_slope = torch.empty_like(self._query_logits[:, :1])
-        self._weight = cross_entropy * n_query / n_support
-        self._pull = members * -self._weight
+        self._logits, self._p = logits, torch.empty_like(logits)
+        # p times the derivative by p, which for the support is that of its logarithm: a constant
+        self._pull, self._gradient = torch.empty_like(logits), torch.empty_like(logits)
+        self._pull[..., :n_support] = members * (-cross_entropy * n_query / n_support)
+        self._mean_pull = torch.empty_like(logits[:, :1])
+        self._of_queries = [part[..., n_support:] for part in (self._p, logits, self._pull)]
         self._slope = slope
 
     def now(self) -> Tensor:
         """The derivatives (tasks, ways, n_support + n_query), valid until the next call."""
-        p, gradient = self._p_query, self._by_query
+        p, logits, pull = self._of_queries
         torch.softmax(self._logits, dim=1, out=self._p)
-        torch.add(self._pull, self._p_support, alpha=self._weight, out=self._by_support)
-        # Through the softmax: dF/dlogit_k = p_k (dF/dp_k - sum_l p_l dF/dp_l)
-        self._slope(p, self._query_logits, gradient)
-        torch.sum(gradient.mul_(p), dim=1, keepdim=True, out=self._mean_slope)
-        gradient.addcmul_(p, self._mean_slope, value=-1)
-        return self._gradient
+        self._slope(p, logits, pull)
+        pull.mul_(p)
+        # Through the softmax: dF/dlogit_k = p_k dF/dp_k - p_k sum_l p_l dF/dp_l
+        torch.sum(self._pull, dim=1, keepdim=True, out=self._mean_pull)
+        return torch.addcmul(self._pull, self._p, self._mean_pull, value=-1, out=self._gradient)
 
 
 class Adam:

@@ -18,7 +18,7 @@ from protorect.methods.blocks import member_shares
 from protorect.methods.nearness import joint_cosines
 from protorect.unitrows import UnitRows, inverse
 
-ROOM = 8 * 2**20  # bytes of the samples whose inner products are written at a time
+ROOM = 32 * 2**20  # bytes of the samples whose inner products are written at a time
 
 
 class Span(ABC):
