@@ -32,9 +32,9 @@ and in memory already.
 | {ours:,.0f} | {bare:,.0f} | {fraction:.2f} |
 
 Memory above that of Python with the network loaded: {few_memory:.0f} MB for {few:,} pictures and \
-{many_memory:.0f} MB for {many:,}. A thread holds the pixels of a chunk of at most 20 pictures and \
-the maps of 5 of them; what grows are the features, 5 kB a picture, which lie in a file from a \
-gigabyte up.
+{many_memory:.0f} MB for {many:,}. A thread holds the pixels of a chunk of at most 20 pictures, \
+their small maps, and the large maps of 4 of them; what grows are the features, 5 kB a picture, \
+which lie in a file from a gigabyte up.
 
 **Features to labels**: {pile:,} pictures of {classes} classes, {shots} examples each, \
 {dim:,} dimensions, with `bd-cspn-plus` and the calibration: {seconds:.1f} s, \
@@ -47,6 +47,7 @@ own. A layer divided among cores makes them wait for each other some fifty times
 - Batch norms are folded into the convolutions, which also pad and apply the ReLU6 \
 (`backbones/folding.py`, `backbones/fusing.py`): each of these would be one more pass over maps \
 that do not fit the inner cache.
+- The first blocks, whose maps are large, see four pictures at a time, the others twenty.
 - JPEG files of more than twice the wanted detail are decoded at a half, a quarter or an eighth.
 """
 

@@ -82,7 +82,7 @@ def test_gradients_reach_every_parameter(name):
 @pytest.mark.parametrize("name", BACKBONES)
 def test_a_picture_counts_its_company_only_in_training(name):
     network = with_formula(name)
-    together, alone = shown(3), shown(3)[:2]
+    together, alone = shown(6), shown(6)[:2]  # more than some networks look at together
     before = {key: held.clone() for key, held in network.state_dict().items()}
     with torch.no_grad():
         network.eval()

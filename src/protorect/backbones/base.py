@@ -31,11 +31,15 @@ class Backbone(nn.Module):
     mean, std
         What to subtract from and then divide pixels in 0 .. 1 by, a number per channel. None
         where the network asks for nothing and the training run decides.
+    pixels_at_once
+        Of the pictures that it is best shown together; a network of large maps holds about a
+        kilobyte for each.
     """
 
     dim: int
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
+    pixels_at_once: int = 2**18
 
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__()

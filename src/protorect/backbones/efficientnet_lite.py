@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
@@ -19,6 +20,7 @@ STEM = 32
 HEAD = 1280
 IMAGENET_CLASSES = 1000
 MEAN, STD = 127 / 255, 128 / 255  # the weights want (0 .. 255 - 127) / 128
+FEW = 4  # pictures whose large maps, those of the first blocks, stay in a cache
 EPS, MOMENTUM = 1e-3, 0.01  # of batch norm, as trained; momentum 0.99 in TensorFlow's words
 
 
@@ -43,12 +45,17 @@ STAGES = (
 )
 
 
+LARGE_MAPS = sum(stage.blocks for stage in STAGES[:2])  # blocks before the second halving
+
+
 class EfficientNetLite0(Backbone):
     """The network with weights drawn at random; `efficientnet_lite0` has the trained ones.
 
     The features come from behind the last ReLU6, as those the ImageNet classes are read from, so
     they lie in 0 .. 6. A grey picture is shown to it as three equal channels.
     """
+
+    pixels_at_once = 2**20  # twenty pictures of 224 x 224
 
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__(name, channels, size)
@@ -62,7 +69,11 @@ class EfficientNetLite0(Backbone):
     def features(self, pictures: Tensor) -> Tensor:
         """The last map, averaged over its positions."""
         colour = pictures.expand(-1, 3, -1, -1)
-        return global_average(self.head(self.blocks(self.stem(colour))))
+        # In training a batch norm sees the whole batch; else each picture goes its own way.
+        parts = [colour] if self.training else torch.split(colour, FEW)
+        early, late = self.blocks[:LARGE_MAPS], self.blocks[LARGE_MAPS:]
+        maps = torch.cat([early(self.stem(part)) for part in parts])
+        return global_average(self.head(late(maps)))
 
 
 class SameConv2d(nn.Conv2d):

@@ -16,7 +16,6 @@ from protorect.backbones import Backbone
 from protorect.data.augmentation import grey
 
 _MOST_AT_ONCE = 256  # pictures
-_PIXELS_AT_ONCE = 2**18  # a network holds about a kilobyte for each; more is no faster
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def prepared(
 
 def batch_size(backbone: Backbone) -> int:
     """How many pictures the network looks at together: few where they are large."""
-    return max(1, min(_MOST_AT_ONCE, _PIXELS_AT_ONCE // backbone.size**2))
+    return max(1, min(_MOST_AT_ONCE, backbone.pixels_at_once // backbone.size**2))
 
 
 def in_unit_range(pixels: Tensor) -> Tensor:
