@@ -49,8 +49,15 @@ say much, so less is asked of it.
 the support 1 (unequal shots evened out), plus penalty |W|^2; `steps` steps of conjugate \
 gradients from zero. The first step gives weighted prototypes, the further ones take out what the \
 classes share.
-6. **Answer**: cosines with W_n, plus t times the logarithm of the odds that share the queries \
-equally, divided by sharpness.
+6. **Trust.** With few classes the regression is better than the prototypes; with many it depends \
+on the features, and only labels can tell. Where classes have several labelled samples, \
+prototypes and regression are fitted to every second one and classify the rest, and the other way \
+round. With g the number of samples that only the regression gets right less those that only the \
+prototypes do, and m the number of both, r = 1 / (1 + exp(-2 g / m^1/2 - 1)); with one sample a \
+class r = 1.
+7. **Answer**: (1 - r) times the cosines with the prototypes of the first step and r times those \
+with W_n, plus t times the logarithm of the odds that share the queries equally, divided by \
+sharpness.
 
 Options and defaults are in [methods.md](methods.md); they were chosen on the validation classes \
 of Omniglot and CUB and on the grocery photographs, which are the sets below.

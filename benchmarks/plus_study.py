@@ -33,6 +33,7 @@ WITHOUT = (
     f"{PLUS}:tolerance=1000000",  # always the equal reading
     f"{PLUS}:steps=1",  # no regression
     f"{PLUS}:steps=30",  # the regression solved
+    f"{PLUS}:held_out=false",  # the regression always followed
     f"{PLUS}:rounds=1",
     f"{PLUS}:rounds=10",
     f"{PLUS}:joining=100000",  # all predicted queries join
@@ -48,6 +49,8 @@ WORLDS: dict[str, dict[str, Any]] = {
     "1 query a class": {"query": 1},
     "3 a class, Dirichlet 1": {"query": 3, "dirichlet": 1.0},
     "20 ways": {"way": 20},
+    "20 ways, Dirichlet 1": {"way": 20, "dirichlet": 1.0},
+    "50 ways": {"way": 50},
 }
 WORLDS_OF_DESCENTS = ("balanced", "Dirichlet 2", "Dirichlet 1")
 SHOTS = (1, 5)

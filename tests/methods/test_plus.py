@@ -4,7 +4,7 @@ import torch
 
 from protorect import OptionError, evaluate, method
 from protorect.functional import membership, normalize
-from protorect.methods.plus import PlusOptions, equal_reading
+from protorect.methods.plus import PlusOptions, equal_reading, trust_in_regression
 from protorect.methods.span import span_of
 from reference import plus as reference
 
@@ -105,6 +105,27 @@ def test_many_steps_solve_the_regression():
     few, many, more = (method(f"bd-cspn-plus:steps={n}")(*parts)[0].numpy() for n in (1, 30, 60))
     np.testing.assert_allclose(many, more, atol=1e-9)
     assert np.abs(few - many).max() > 1e-3
+
+
+def trust(ways, dim, spread, seed=0):
+    """In the regression, of a task of five labelled samples a class."""
+    support, labels, _ = task([5] * ways, [1] * ways, dim, seed, spread)
+    members = membership(torch.from_numpy(labels), ways).mT.double()[None]
+    rows = normalize(torch.from_numpy(support))
+    return trust_in_regression(span_of((rows - rows.mean(0))[None]), members, PlusOptions()).item()
+
+
+def test_the_regression_is_given_up_where_it_fails_on_held_out_support():
+    many_classes = [trust(ways=60, dim=6, spread=0.3, seed=seed) for seed in range(5)]
+    few_classes = [trust(ways=5, dim=40, spread=0.8, seed=seed) for seed in range(5)]
+    assert max(many_classes) < 0.1
+    assert min(few_classes) > 0.5
+
+
+def test_one_sample_a_class_leaves_nothing_to_hold_out():
+    members = torch.eye(4)[None]
+    span = span_of(torch.eye(4, 9)[None])
+    assert trust_in_regression(span, members, PlusOptions()).tolist() == [[[1.0]]]
 
 
 def test_better_than_the_paper_where_classes_are_unequal_and_no_worse_where_they_are_equal():

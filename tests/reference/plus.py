@@ -24,6 +24,7 @@ def scores(
     tolerance: float = 0.025,
     penalty: float = 1.0,
     steps: int = 5,
+    held_out: bool = True,
 ) -> np.ndarray:
     """Corrected cosines (n_query, ways) of the queries."""
     support, query = vectors(support), vectors(query)
@@ -51,11 +52,12 @@ def scores(
             samples.append(x)
             targets.append(np.eye(ways)[n] - 1 / ways)
             counts.append(np.mean(shots) / len(members))
-    directions = [
-        ridge(np.array(samples), np.array(targets)[:, n], np.array(counts), penalty, steps)
-        for n in range(ways)
-    ]
-    table = cosines(query, directions)
+    samples, targets, counts = np.array(samples), np.array(targets), np.array(counts)
+    trust = regression_trust(classes, penalty, steps) if held_out else 1.0
+    table = np.zeros((len(query), ways))
+    for part, number in ((1 - trust, 1), (trust, steps)):
+        columns = [ridge(samples, targets[:, n], counts, penalty, number) for n in range(ways)]
+        table += part * cosines(query, columns)
     if share:
         table += share * np.log(equal_odds(np.exp(sharpness * table))) / sharpness
     return table
@@ -133,6 +135,31 @@ def likelihood_ratio(affinity: np.ndarray) -> float:
         claimed = affinity * shares
         shares = (claimed / claimed.sum(axis=1, keepdims=True)).mean(axis=0)
     return sum(math.log((row @ shares) / row.mean()) for row in affinity)
+
+
+def regression_trust(classes, penalty: float, steps: int) -> float:
+    """How far the regression is followed, by halves of the support that are classified in turn."""
+    ways = len(classes)
+    if max(len(members) for members in classes) < 2:
+        return 1.0
+    gained, only_one = 0, 0
+    for half in (0, 1):
+        fit = [(x, n) for n, own in enumerate(classes) for x in own[1 - half :: 2]]
+        rest = [(x, n) for n, own in enumerate(classes) for x in own[half::2]]
+        samples = np.array([x for x, _ in fit])
+        targets = np.array([np.eye(ways)[n] - 1 / ways for _, n in fit])
+        right = []
+        for number in (1, steps):
+            columns = [
+                ridge(samples, targets[:, n], np.ones(len(fit)), penalty, number)
+                for n in range(ways)
+            ]
+            said = cosines([x for x, _ in rest], columns).argmax(axis=1)
+            right.append([int(a == n) for a, (_, n) in zip(said, rest, strict=True)])
+        for by_sums, by_regression in zip(*right, strict=True):
+            gained += by_regression - by_sums
+            only_one += abs(by_regression - by_sums)
+    return 1 / (1 + math.exp(-(2 * gained / math.sqrt(max(only_one, 1)) + 1)))
 
 
 def ridge(samples, targets, weights, penalty: float, steps: int) -> np.ndarray:

@@ -13,7 +13,9 @@ What rectifies best depends on what nobody knows, whether the queries hold the c
 
 How far the equal reading is followed comes from the queries: from how much more likely they are
 under proportions of their own. A ridge regression to what the two readings say of the queries, a
-few steps from the prototypes, gives the answer.
+few steps from the prototypes, gives the answer. With few classes it is better than prototypes, with
+many it depends on the features: where classes have several labelled samples, half of them are held
+out to see.
 
 Assumes nothing of class sizes and bears foreign queries; it needs no more than a pile to look at.
 """
@@ -26,16 +28,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from protorect.functional import Features, confident_queries, membership
+from protorect.functional import Features, confident_queries, membership, predictions
 from protorect.methods.blocks import member_shares
-from protorect.methods.ridge_steps import ridge_cosines
+from protorect.methods.ridge_steps import fitted
 from protorect.methods.sharing import (
     equal_potentials,
     evidence_of_unequal_classes,
     shared_equally,
 )
 from protorect.methods.span import Span, centred_span
-from protorect.options import check_number, check_whole
+from protorect.options import check_flag, check_number, check_whole
 from protorect.unitrows import UnitRows
 
 
@@ -63,6 +65,8 @@ class PlusOptions:
         What the regression's squared weights are multiplied by.
     steps
         How many steps the regression takes; 1 leaves weighted prototypes.
+    held_out
+        Whether support that is held out says how far the regression is followed; else it is.
     """
 
     rounds: int = 3
@@ -73,11 +77,13 @@ class PlusOptions:
     tolerance: float = 0.025
     penalty: float = 1.0
     steps: int = 5
+    held_out: bool = True
 
     def __post_init__(self) -> None:
         check_whole("rounds", self.rounds, 1)
         check_whole("joining", self.joining, 1)
         check_whole("steps", self.steps, 1)
+        check_flag("held_out", self.held_out)
         check_number("sharpness", self.sharpness, most=100.0, least=0.01)
         check_number("tolerance", self.tolerance, least=1e-6)
         for name in ("scale", "power", "penalty"):
@@ -95,8 +101,9 @@ def bd_cspn_plus(
     every_class_alike = member_shares(members).mean(dim=-2, keepdim=True)
     span = centred_span(support, query, every_class_alike)
     targets, weights, share = soft_labels(span, members, options)
-    cosines = ridge_cosines(span, targets, weights, options.penalty, options.steps)
-    scores = cosines[..., n_support:]
+    found = fitted(span, targets, weights, options.penalty, options.steps)
+    trust = trust_in_regression(span.first(n_support), members, options)
+    scores = torch.lerp(found.sums, found.directions, trust)[..., n_support:]
     return (scores + share * equal_potentials(scores, options.sharpness)).mT
 
 
@@ -200,6 +207,39 @@ def rectified_cosines(span: Span, labelled: Tensor, weights: Tensor) -> Tensor:
     n_support = span.n - weights.shape[-1]
     prototypes = span.combined(pad(weights, (n_support, 0))) + labelled
     return span.cosines(prototypes)[..., n_support:]
+
+
+def trust_in_regression(support: Span, members: Tensor, options: PlusOptions) -> Tensor:
+    """How far the regression is followed, (tasks, 1, 1) in 0 .. 1: what held-out support says.
+
+    Each half of the support is classified by what is fitted to the other. How many samples more
+    the regression gets right than the sums do, in units of what chance would make of those that
+    only one of them does, is the argument of a logistic function that favours the regression.
+    """
+    place = (members.cumsum(dim=-1) * members).sum(dim=-2, keepdim=True)  # within its class, from 1
+    if not options.held_out or place.max() < 2:
+        return torch.ones_like(place[..., :1])
+    halves = [_gained_on_the_rest(support, members, place % 2 == half, options) for half in (0, 1)]
+    gained = torch.cat(halves, dim=-1)
+    chance = gained.abs().sum(dim=-1, keepdim=True).clamp_min(1).sqrt()
+    return torch.sigmoid(2 * gained.sum(dim=-1, keepdim=True) / chance + 1)
+
+
+def _gained_on_the_rest(
+    support: Span, members: Tensor, half: Tensor, options: PlusOptions
+) -> Tensor:
+    """1 where of one half's fits only the regression is right on the other, -1 where only the sums.
+
+    `half` is (tasks, 1, n); what is in it counts 0.
+    """
+    weights = half.to(members.dtype)
+    targets = members - 1 / members.shape[-2]
+    found = fitted(support, targets, weights, options.penalty, options.steps)
+    by_sums, by_regression = (
+        (membership(predictions(cosines.mT), members.shape[-2]).mT * members).sum(-2, keepdim=True)
+        for cosines in found
+    )
+    return (by_regression - by_sums) * (1 - weights)
 
 
 def even_weights(members: Tensor) -> Tensor:

@@ -12,6 +12,8 @@ the samples, whatever their number and dimensions, so that a pile of any size ha
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -19,10 +21,15 @@ from protorect.methods.span import Span
 from protorect.unitrows import inverse
 
 
-def ridge_cosines(
-    span: Span, targets: Tensor, weights: Tensor, penalty: float, steps: int
-) -> Tensor:
-    """Cosines (tasks, ways, n) of the samples with W, after so many steps from zero.
+class Fitted(NamedTuple):
+    """Cosines (tasks, ways, n) of the samples with the sums, and with the directions found."""
+
+    sums: Tensor
+    directions: Tensor
+
+
+def fitted(span: Span, targets: Tensor, weights: Tensor, penalty: float, steps: int) -> Fitted:
+    """The first step, and what so many steps from zero lead to.
 
     Parameters
     ----------
@@ -36,6 +43,7 @@ def ridge_cosines(
     residual = span.combined(targets * weights)
     step, answers = residual, span.products(residual)  # in step: what W answers along the step
     square = span.squares(residual, answers)
+    sums = answers * inverse(square.sqrt())
     found, answered = torch.zeros_like(step), torch.zeros_like(answers)
     for left in reversed(range(steps)):
         weighted = answers * weights
@@ -51,7 +59,7 @@ def ridge_cosines(
             onwards = _ratio(square, before)
             step = residual.addcmul(onwards, step)
             answers = products.addcmul_(onwards, answers)
-    return answered.mul_(inverse(span.squares(found, answered).sqrt()))
+    return Fitted(sums, answered.mul_(inverse(span.squares(found, answered).sqrt())))
 
 
 def _ratio(part: Tensor, whole: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -41,6 +42,10 @@ class Span(ABC):
     @abstractmethod
     def squares(self, directions: Tensor, products: Tensor) -> Tensor:
         """Squared lengths (tasks, ways, 1) of directions whose products are known."""
+
+    @abstractmethod
+    def first(self, n: int) -> Span:
+        """The span of the first n samples alone."""
 
     def cosines(self, directions: Tensor) -> Tensor:
         """Of directions with samples of length one, (tasks, ways, n)."""
@@ -80,6 +85,10 @@ class FewSamples(Span):
         """From the products: w_k is a sum of samples."""
         return (directions * products).sum(dim=-1, keepdim=True).clamp_min_(0)
 
+    def first(self, n: int) -> Span:
+        """By their own inner products."""
+        return FewSamples(self._gram[..., :n, :n])
+
 
 class ManySamples(Span):
     """Samples in one or several parts, (tasks, n of the part, dim); a direction is a vector."""
@@ -102,6 +111,11 @@ class ManySamples(Span):
     def squares(self, directions: Tensor, products: Tensor) -> Tensor:
         """From the vectors."""
         return directions.square().sum(dim=-1, keepdim=True)
+
+    def first(self, n: int) -> Span:
+        """The parts that hold them."""
+        ends = accumulate(self._sizes)
+        return ManySamples([p for p, end in zip(self._parts, ends, strict=True) if end <= n])
 
 
 def span_of(samples: Tensor) -> Span:
