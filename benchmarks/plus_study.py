@@ -51,6 +51,8 @@ WORLDS: dict[str, dict[str, Any]] = {
     "20 ways": {"way": 20},
     "20 ways, Dirichlet 1": {"way": 20, "dirichlet": 1.0},
     "50 ways": {"way": 50},
+    "200 ways": {"way": 200, "query": 10},
+    "200 ways, Dirichlet 2": {"way": 200, "query": 10, "dirichlet": 2.0},
 }
 WORLDS_OF_DESCENTS = ("balanced", "Dirichlet 2", "Dirichlet 1")
 SHOTS = (1, 5)
@@ -93,7 +95,7 @@ def _measured(
     features, labels = load_features(path)
     measured = {}
     for world, shape in worlds.items():
-        drawn = episodes // 5 if "way" in shape else episodes
+        drawn = episodes * 4 // shape["way"] if "way" in shape else episodes
         try:
             results = evaluate(features, labels, methods, shot=SHOTS, episodes=drawn, **shape)
         except ValueError as error:

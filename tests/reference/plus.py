@@ -21,7 +21,7 @@ def scores(
     scale: float = 10.0,
     power: float = 2.0,
     sharpness: float = 20.0,
-    tolerance: float = 0.025,
+    tolerance: float = 0.031,
     penalty: float = 1.0,
     steps: int = 5,
     held_out: bool = True,
@@ -41,7 +41,7 @@ def scores(
     share = 0.0
     if len(query) >= ways:
         equal, evidence = equally(query, labelled, sharpness)
-        share = math.exp(-evidence / (tolerance * (ways - 1) * math.sqrt(len(query))))
+        share = math.exp(-evidence / (tolerance * (ways - 1) ** 0.85 * math.sqrt(len(query))))
         said = (1 - share) * said + share * equal
         weights = (1 - share) * weights + share * math.sqrt(ways / len(query))
 

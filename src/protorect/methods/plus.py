@@ -58,9 +58,9 @@ class PlusOptions:
     sharpness
         Factor of the cosines where the classes share the queries equally.
     tolerance
-        Evidence against equal classes, for each proportion that is free and for the root of the
-        number of queries, at which the equal reading's share has fallen to 1/e; a tiny one never
-        follows it, a huge one always.
+        Evidence against equal classes at which the equal reading's share has fallen to 1/e, a
+        factor of the root of the number of queries and of a power of the number of classes; a tiny
+        one never follows it, a huge one always.
     penalty
         What the regression's squared weights are multiplied by.
     steps
@@ -74,7 +74,7 @@ class PlusOptions:
     scale: float = 10.0
     power: float = 2.0
     sharpness: float = 20.0
-    tolerance: float = 0.025
+    tolerance: float = 0.031
     penalty: float = 1.0
     steps: int = 5
     held_out: bool = True
@@ -189,8 +189,9 @@ def equal_reading(
     said = shared_equally(scores, options.sharpness)
     scores = rectified_cosines(span, labelled, said)
     evidence = evidence_of_unequal_classes(scores, options.sharpness)
-    # Where classes are unequal evidence grows with the pile, where they are equal it does not.
-    bearable = options.tolerance * max(ways - 1, 1) * n_query**0.5
+    # Where classes are unequal evidence grows with the pile, where they are equal it does not; and
+    # with the proportions that are free, but the more of these the less each of them gains.
+    bearable = options.tolerance * max(ways - 1, 1) ** 0.85 * n_query**0.5
     share = torch.exp(-evidence / bearable)
     if share.any():  # else nobody asks for a second round
         said = shared_equally(scores, options.sharpness)
