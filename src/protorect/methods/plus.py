@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from protorect.functional import Features, confident_queries, membership, predictions
+from protorect.functional import Features, confident_queries, membership
 from protorect.methods.blocks import member_shares
 from protorect.methods.ridge_steps import fitted
 from protorect.methods.sharing import (
@@ -220,27 +220,21 @@ def trust_in_regression(support: Span, members: Tensor, options: PlusOptions) ->
     place = (members.cumsum(dim=-1) * members).sum(dim=-2, keepdim=True)  # within its class, from 1
     if not options.held_out or place.max() < 2:
         return torch.ones_like(place[..., :1])
-    halves = [_gained_on_the_rest(support, members, place % 2 == half, options) for half in (0, 1)]
-    gained = torch.cat(halves, dim=-1)
-    chance = gained.abs().sum(dim=-1, keepdim=True).clamp_min(1).sqrt()
-    return torch.sigmoid(2 * gained.sum(dim=-1, keepdim=True) / chance + 1)
+    halves = torch.stack([place % 2 == 0, place % 2 == 1], dim=1).to(members.dtype)
+    weights = halves.expand(-1, -1, members.shape[-2], -1)  # (tasks, 2, ways, n)
+    targets = (members - 1 / members.shape[-2]).unsqueeze(1).expand_as(weights)
+    both = (part.flatten(1, 2) for part in (targets, weights))  # as if they were other classes
+    found = fitted(support, *both, options.penalty, options.steps)
+    by_sums, by_regression = (_right(cosines.view_as(weights), members) for cosines in found)
+    gained = ((by_regression - by_sums) * (1 - halves)).flatten(1)
+    chance = gained.abs().sum(dim=-1).clamp_min(1).sqrt()
+    return torch.sigmoid(2 * gained.sum(dim=-1) / chance + 1).view(-1, 1, 1)
 
 
-def _gained_on_the_rest(
-    support: Span, members: Tensor, half: Tensor, options: PlusOptions
-) -> Tensor:
-    """1 where of one half's fits only the regression is right on the other, -1 where only the sums.
-
-    `half` is (tasks, 1, n); what is in it counts 0.
-    """
-    weights = half.to(members.dtype)
-    targets = members - 1 / members.shape[-2]
-    found = fitted(support, targets, weights, options.penalty, options.steps)
-    by_sums, by_regression = (
-        (membership(predictions(cosines.mT), members.shape[-2]).mT * members).sum(-2, keepdim=True)
-        for cosines in found
-    )
-    return (by_regression - by_sums) * (1 - weights)
+def _right(cosines: Tensor, members: Tensor) -> Tensor:
+    """1 where its class scores highest for a sample, else 0: (tasks, 2, 1, n)."""
+    highest = cosines == cosines.amax(dim=-2, keepdim=True)
+    return (highest * members.unsqueeze(1)).sum(dim=-2, keepdim=True)
 
 
 def even_weights(members: Tensor) -> Tensor:
