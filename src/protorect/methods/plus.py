@@ -223,8 +223,8 @@ def trust_in_regression(support: Span, members: Tensor, options: PlusOptions) ->
     halves = torch.stack([place % 2 == 0, place % 2 == 1], dim=1).to(members.dtype)
     weights = halves.expand(-1, -1, members.shape[-2], -1)  # (tasks, 2, ways, n)
     targets = (members - 1 / members.shape[-2]).unsqueeze(1).expand_as(weights)
-    both = (part.flatten(1, 2) for part in (targets, weights))  # as if they were other classes
-    found = fitted(support, *both, options.penalty, options.steps)
+    targets, of_all = targets.flatten(1, 2), weights.flatten(1, 2)  # as if they were more classes
+    found = fitted(support, targets, of_all, options.penalty, options.steps)
     by_sums, by_regression = (_right(cosines.view_as(weights), members) for cosines in found)
     gained = ((by_regression - by_sums) * (1 - halves)).flatten(1)
     chance = gained.abs().sum(dim=-1).clamp_min(1).sqrt()
