@@ -65,7 +65,7 @@ of Omniglot and CUB and on the grocery photographs, which are the sets below.
 ## Against others
 
 Accuracy in %, 1-shot / 5-shot, 5-way, 15 queries a class unless the column says otherwise, \
-{episodes} episodes (the fewer the more ways: a fifth at 20, six at 200, with 10 queries a class), \
+{episodes} episodes (4 / N of them at N = 20 ways and more; 10 queries a class at 200), \
 validation classes. Every entry is within ± {widest:.1f} (95 %).
 
 """

@@ -40,6 +40,9 @@ from protorect.methods.span import Span, centred_span
 from protorect.options import check_flag, check_number, check_whole
 from protorect.unitrows import UnitRows
 
+_OF_CLASSES = 0.85  # power of their number in the evidence that is borne
+_DECISIVE, _FAVOUR = 2.0, 1.0  # of held-out support, and for the regression before it is asked
+
 
 @dataclass(frozen=True)
 class PlusOptions:
@@ -191,7 +194,7 @@ def equal_reading(
     evidence = evidence_of_unequal_classes(scores, options.sharpness)
     # Where classes are unequal evidence grows with the pile, where they are equal it does not; and
     # with the proportions that are free, but the more of these the less each of them gains.
-    bearable = options.tolerance * max(ways - 1, 1) ** 0.85 * n_query**0.5
+    bearable = options.tolerance * max(ways - 1, 1) ** _OF_CLASSES * n_query**0.5
     share = torch.exp(-evidence / bearable)
     if share.any():  # else nobody asks for a second round
         said = shared_equally(scores, options.sharpness)
@@ -228,7 +231,7 @@ def trust_in_regression(support: Span, members: Tensor, options: PlusOptions) ->
     by_sums, by_regression = (_right(cosines.view_as(weights), members) for cosines in found)
     gained = ((by_regression - by_sums) * (1 - halves)).flatten(1)
     chance = gained.abs().sum(dim=-1).clamp_min(1).sqrt()
-    return torch.sigmoid(2 * gained.sum(dim=-1) / chance + 1).view(-1, 1, 1)
+    return torch.sigmoid(_DECISIVE * gained.sum(dim=-1) / chance + _FAVOUR).view(-1, 1, 1)
 
 
 def _right(cosines: Tensor, members: Tensor) -> Tensor:
@@ -240,7 +243,7 @@ def _right(cosines: Tensor, members: Tensor) -> Tensor:
 def even_weights(members: Tensor) -> Tensor:
     """What the samples of the support weigh, (tasks, 1, n_support): every class the same in all."""
     shots = members.sum(dim=-1, keepdim=True)
-    return (members / shots).sum(dim=-2, keepdim=True) * shots.mean(dim=-2, keepdim=True)
+    return member_shares(members).sum(dim=-2, keepdim=True) * shots.mean(dim=-2, keepdim=True)
 
 
 def _log_probabilities(scores: Tensor, scale: float) -> Tensor:

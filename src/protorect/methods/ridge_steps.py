@@ -38,10 +38,10 @@ def fitted(span: Span, targets: Tensor, weights: Tensor, penalty: float, steps: 
     targets
         (tasks, ways, n)
     weights
-        (tasks, 1, n)
+        (tasks, 1, n), or (tasks, ways, n) where each class has its own.
     """
     residual = span.combined(targets * weights)
-    step, answers = residual, span.products(residual)  # in step: what W answers along the step
+    step, answers = residual, span.products(residual)  # what W gains along the step
     square = span.squares(residual, answers)
     sums = answers * inverse(square.sqrt())
     found, answered = torch.zeros_like(step), torch.zeros_like(answers)
