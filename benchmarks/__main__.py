@@ -22,8 +22,8 @@ PAGE = ROOT / "docs" / "performance.md"
 def main() -> None:
     """Measure, and make the page from the figures that were kept."""
     from benchmarks.page import performance_page
-    from protorect.files import write_text
-    from protorect.memory import keep_freed_memory
+    from protorect._utils.files import write_text
+    from protorect._utils.memory import keep_freed_memory
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))

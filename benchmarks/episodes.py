@@ -22,7 +22,7 @@ from benchmarks.machine import (
     seconds,
 )
 from benchmarks.plain import plain_bd_cspn
-from protorect.evaluation import evaluate
+from protorect.evaluation.evaluate import evaluate
 
 QUERY = 15
 TEXT = """\

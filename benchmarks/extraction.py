@@ -10,7 +10,8 @@ from typing import Any
 
 from benchmarks.machine import compare
 from benchmarks.network import NetworkCase, bare_forward
-from protorect.training.embedding import Preprocessing, embed, uses_bfloat16
+from protorect.backbones.inference import embed, uses_bfloat16
+from protorect.backbones.preprocessing import Preprocessing
 
 TEXT = """\
 `protorect extract` with ConvNet-64, from a memory-mapped array to an array of features. *Bare* is \
@@ -20,7 +21,7 @@ the forward pass on one batch as large as ours that is in memory already.
 |---|---:|---:|---:|
 {rows}"""
 ROW = "| {size} x {size} x {channels} | {ours:,.0f} | {bare:,.0f} | {fraction:.2f} |\n"
-# Batches as `protorect.training.embedding.batch_size` makes them.
+# Batches as `protorect.backbones.inference.batch_size` makes them.
 CASES = (NetworkCase(28, 1, 256, 0, False, 16), NetworkCase(84, 3, 37, 0, False, 28))
 SMALL_CASES = (NetworkCase(28, 1, 256, 0, False, 1),)
 

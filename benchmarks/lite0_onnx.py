@@ -10,8 +10,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-from protorect.backbones import build
 from protorect.backbones.efficientnet_lite import EfficientNetLite0
+from protorect.backbones.registry import build
 
 
 class _Graph:

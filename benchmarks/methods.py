@@ -24,8 +24,8 @@ from benchmarks.plain import plain_bd_cspn
 from benchmarks.plain_laplacian_shot import plain_laplacian_shot
 from benchmarks.plain_pt_map import plain_pt_map
 from benchmarks.plain_tim import plain_tim
-from protorect.episodes import Episodes, sample_episodes
-from protorect.evaluation import evaluate
+from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.evaluate import evaluate
 from protorect.methods import METHODS
 
 SHOTS = (1, 5)

@@ -13,9 +13,11 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from protorect.backbones import Backbone, CosineClassifier, build
-from protorect.data.packed import FORMAT, MANIFEST, VERSION, PackedDataset
-from protorect.training.embedding import laid_out
+from protorect.backbones.base import Backbone
+from protorect.backbones.cosine_classifier import CosineClassifier
+from protorect.backbones.inference import laid_out
+from protorect.backbones.registry import build
+from protorect.datasets.packed import FORMAT, MANIFEST, VERSION, PackedDataset
 
 CLASSES = 64
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
-from protorect.episodes import Episodes
+from protorect.evaluation.episodes import Episodes
 
 
 def plain_bd_cspn(features: Tensor, episodes: Episodes, chunk: int = 500) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, normalize, one_hot
 
-from protorect.episodes import Episodes
+from protorect.evaluation.episodes import Episodes
 
 
 def plain_laplacian_shot(features: Tensor, episodes: Episodes) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
-from protorect.episodes import Episodes
+from protorect.evaluation.episodes import Episodes
 
 
 def plain_pt_map(features: Tensor, episodes: Episodes) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
-from protorect.episodes import Episodes
+from protorect.evaluation.episodes import Episodes
 
 
 def plain_tim(features: Tensor, episodes: Episodes, iterations: int = 1000) -> Tensor:

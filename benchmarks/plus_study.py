@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.plus_page import plus_page
-from protorect.evaluation import evaluate
-from protorect.features import load_features
-from protorect.files import write_text
-from protorect.stats import paired_difference
-from protorect.versions import versions
+from protorect._utils.files import write_text
+from protorect._utils.versions import versions
+from protorect.core.statistics import paired_difference
+from protorect.evaluation.evaluate import evaluate
+from protorect.evaluation.features import load_features
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "results" / "plus.json"

@@ -16,7 +16,7 @@ from PIL import Image
 
 from benchmarks.bare_decoding import decode_all
 from benchmarks.machine import compare, extra_bytes_of_all, in_new_process
-from protorect.data.prepare import prepare
+from protorect.datasets.prepare import prepare
 
 TEXT = """\
 `protorect prepare`: every picture read, hashed, decoded, resized, entered in the index and \

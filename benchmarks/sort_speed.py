@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from benchmarks.episodes import Case
 from benchmarks.machine import compare, extra_bytes, in_new_process, seconds
 from benchmarks.preparing import PictureCase, write_pictures
-from protorect.labelling.cache import FeatureCache
-from protorect.labelling.classification import classify
-from protorect.labelling.embedders import load_embedder
-from protorect.labelling.pictures import find_pictures
-from protorect.labelling.reading import embed_pictures
-from protorect.memory import keep_freed_memory
+from protorect._utils.memory import keep_freed_memory
+from protorect.embedding.cache import FeatureCache
+from protorect.embedding.pipeline import embed_pictures
+from protorect.embedding.sources import load_embedder
+from protorect.images.find import find_pictures
+from protorect.uncertainty.predict import classify
 
 TEXT = """\
 **Pictures to features**, end to end: JPEG files of {side} x {side} pixels found, read, hashed, \

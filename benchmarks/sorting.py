@@ -18,13 +18,13 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.sorting_page import sorting_page
 from protorect import evaluate
-from protorect.features import load_features
-from protorect.files import write_text
-from protorect.functional import probabilities
-from protorect.labelling.classification import DEFAULT_METHOD, classify
-from protorect.labelling.thresholds import Thresholds
+from protorect._utils.files import write_text
+from protorect.core.functional import probabilities
+from protorect.core.statistics import mean_interval
+from protorect.evaluation.features import load_features
 from protorect.methods import method
-from protorect.stats import mean_interval
+from protorect.uncertainty.predict import DEFAULT_METHOD, classify
+from protorect.uncertainty.thresholds import Thresholds
 
 ROOT = Path(__file__).parents[1]
 FIGURES, PAGE = ROOT / "results" / "sort.json", ROOT / "docs" / "sort.md"

@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.machine import compare
 from benchmarks.network import NetworkCase, bare_training
+from protorect.backbones.inference import uses_bfloat16
 from protorect.training import TrainingConfig, train
-from protorect.training.embedding import uses_bfloat16
 from protorect.training.loop import StepReport
 
 TEXT = """\

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from protorect.files import write_text
+from protorect._utils.files import write_text
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "results" / "training"

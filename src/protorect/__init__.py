@@ -14,39 +14,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from protorect.episodes import Episodes, sample_episodes
     from protorect.errors import DataError, MissingExtraError, OptionError, ProtorectError
-    from protorect.estimators import BDCSPN, CSPN
-    from protorect.evaluation import Result, evaluate
-    from protorect.features import load_features, save_features
-    from protorect.labelling.classifier import ImageClassifier, sort_images
-    from protorect.labelling.predictions import Predictions
-    from protorect.labelling.thresholds import Thresholds
+    from protorect.estimators.prototypes import BDCSPN, CSPN
+    from protorect.evaluation.episodes import Episodes, sample_episodes
+    from protorect.evaluation.evaluate import Result, evaluate
+    from protorect.evaluation.features import load_features, save_features
+    from protorect.labeling.classifier import ImageClassifier, sort_images
+    from protorect.labeling.predictions import Predictions
     from protorect.methods import METHODS, Method, method
+    from protorect.uncertainty.thresholds import Thresholds
 
 __version__ = "0.1.0"
 
 # Names are imported when first used, so that `protorect --help` need not wait for torch.
 _HOMES = {
-    "BDCSPN": "estimators",
-    "CSPN": "estimators",
+    "BDCSPN": "estimators.prototypes",
+    "CSPN": "estimators.prototypes",
     "DataError": "errors",
-    "Episodes": "episodes",
-    "ImageClassifier": "labelling.classifier",
+    "Episodes": "evaluation.episodes",
+    "ImageClassifier": "labeling.classifier",
     "METHODS": "methods",
     "Method": "methods",
     "MissingExtraError": "errors",
     "OptionError": "errors",
-    "Predictions": "labelling.predictions",
+    "Predictions": "labeling.predictions",
     "ProtorectError": "errors",
-    "Result": "evaluation",
-    "Thresholds": "labelling.thresholds",
-    "evaluate": "evaluation",
-    "load_features": "features",
+    "Result": "evaluation.evaluate",
+    "Thresholds": "uncertainty.thresholds",
+    "evaluate": "evaluation.evaluate",
+    "load_features": "evaluation.features",
     "method": "methods",
-    "sample_episodes": "episodes",
-    "save_features": "features",
-    "sort_images": "labelling.classifier",
+    "sample_episodes": "evaluation.episodes",
+    "save_features": "evaluation.features",
+    "sort_images": "labeling.classifier",
 }
 
 __all__ = [

@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from backbones import formula
-from protorect.backbones import BACKBONES, Backbone, build
-from protorect.checkpoint import load_tensors, save_tensors
+from helpers import formula
+from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect.backbones.base import Backbone
+from protorect.backbones.registry import BACKBONES, build
 from protorect.errors import DataError, OptionError
 
 TRAINED_HERE = [name for name, spec in BACKBONES.items() if not spec.pretrained]

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from protorect.backbones import CosineClassifier
+from protorect.backbones.cosine_classifier import CosineClassifier
 
 
 def head_and_features(dim: int = 6, classes: int = 4) -> tuple[CosineClassifier, torch.Tensor]:

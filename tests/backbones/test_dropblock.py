@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from protorect.backbones import build
 from protorect.backbones.dropblock import WARM_UP, DropBlock
+from protorect.backbones.registry import build
 
 
 def warmed_up(batches: int = WARM_UP, **options: float) -> DropBlock:

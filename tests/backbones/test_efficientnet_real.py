@@ -14,8 +14,9 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
-from protorect.backbones import Backbone, build
+from protorect.backbones.base import Backbone
 from protorect.backbones.efficientnet_lite import imagenet_head
+from protorect.backbones.registry import build
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("PROTORECT_DATA", ROOT.parent / "shared" / "data"))

@@ -4,20 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from protorect.backbones import BACKBONES, build
+from helpers.networks import unlike_new
 from protorect.backbones.folding import folded
-
-
-def unlike_new(network):
-    """Batch norms as after training: none is the identity."""
-    torch.manual_seed(1)
-    for module in network.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            nn.init.uniform_(module.weight, 0.5, 1.5)
-            nn.init.normal_(module.bias, 0, 0.2)
-            nn.init.normal_(module.running_mean, 0, 0.2)
-            nn.init.uniform_(module.running_var, 0.5, 1.5)
-    return network.eval()
+from protorect.backbones.registry import BACKBONES, build
 
 
 @pytest.mark.parametrize("name", [name for name in BACKBONES if name != "wrn28-10"])

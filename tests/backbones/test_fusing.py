@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from backbones.test_folding import unlike_new
-from protorect.backbones import BACKBONES, build
+from helpers.networks import unlike_new
 from protorect.backbones.folding import folded
 from protorect.backbones.fusing import FusedConv2d, fused
+from protorect.backbones.registry import BACKBONES, build
 
 needs_onednn = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this torch is built without oneDNN"

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from backbones import formula
-from backbones.slow_networks import NETWORKS
-from protorect.backbones import BACKBONES, Backbone, build
+from helpers import formula
+from helpers.slow_networks import NETWORKS
+from protorect.backbones.base import Backbone
+from protorect.backbones.registry import BACKBONES, build
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "backbones" / "features.json"
 SIZE = 36  # sides 18, 9, 4 or 5, 3 or 2: "same" padding meets even and odd, pools round down

@@ -3,7 +3,7 @@
 import argparse
 
 from protorect.cli import datasets
-from protorect.data.catalogue import DATASETS
+from protorect.datasets.catalogue import DATASETS
 
 
 def test_every_data_set_is_listed(capsys):

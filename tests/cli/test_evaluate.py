@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import clusters
+from helpers.clusters import clusters
 from protorect import METHODS, Episodes, evaluate
 from protorect.cli import main
 from protorect.methods import PAPER
@@ -242,7 +242,7 @@ def test_an_interrupt_is_not_a_traceback(files, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("protorect.selection.evaluate_chosen", interrupted)
+    monkeypatch.setattr("protorect.evaluation.select_z.evaluate_chosen", interrupted)
     assert main(["evaluate", "good.npz"]) == 130
     assert capsys.readouterr().err == "protorect: interrupted\n"
 

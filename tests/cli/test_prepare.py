@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from data.pictures import class_folders
+from helpers.pictures import class_folders
 from protorect.cli import prepare
-from protorect.data.packed import PackedDataset
+from protorect.datasets.packed import PackedDataset
 from protorect.errors import DataError, OptionError
 
 

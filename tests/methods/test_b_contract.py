@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from protorect import METHODS, OptionError, method
-from protorect.methods import blocks, descent, span, transport
+from protorect.core.unit_rows import UnitRows
+from protorect.methods._solvers import adam as descent
+from protorect.methods._solvers import blocks, transport
+from protorect.methods._solvers import gram as span
 from protorect.methods.alpha_tim import fast_exponents
-from protorect.unitrows import UnitRows
 from reference import transduction as slow
 
 NAMES = ("tft-head", "tim", "tim-adm", "alpha-tim", "pt-map")

@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from conftest import clusters
+from helpers.clusters import clusters
 from protorect import METHODS, OptionError, evaluate, method, sample_episodes
 from reference.compared import READINGS
 

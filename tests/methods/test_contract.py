@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from protorect import METHODS, evaluate
+from protorect.core.unit_rows import UnitRows
 from protorect.methods import PICTURE_METHODS
 from protorect.methods.description import about, option_texts
-from protorect.unitrows import UnitRows
 
 WORLDS = {  # shots of each class, number of queries
     "one shot": ((1, 1, 1, 1, 1), 15),

@@ -1,24 +1,8 @@
 """A folder of small feature files that look like those of real runs."""
 
-import json
-
-import numpy as np
 import pytest
 
-from conftest import clusters
-from protorect.arrays import save_arrays
-
-
-def write_features(folder, dataset, backbone, split, *, seed=0, classes=12, says=None):
-    """One feature file with its manifest; `says` replaces what the manifest says."""
-    features, labels = clusters(classes=classes, each=20, dim=16, spread=2.0, seed=seed)
-    manifest = {"data": dataset, "backbone": backbone, "split": split, "weights": "w" * 64}
-    save_arrays(
-        folder / f"{dataset}-{backbone}-{split}.npz",
-        features=features,
-        labels=labels,
-        manifest=np.array(json.dumps(manifest | (says or {}))),
-    )
+from helpers.feature_files import write_features
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from paper.conftest import write_features
+from helpers.feature_files import write_features
+from helpers.page import Reader, outside
 from protorect.cli import main
 from protorect.paper.document import documents, paper_page
 from protorect.paper.record import Record, load_records
-from test_page import Reader, outside
 
 ROOT = Path(__file__).parents[2]
 NAMES = ["omniglot", "ablation", "robust", "figures", "weights", "meta-dataset", "main"]

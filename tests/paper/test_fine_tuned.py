@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from extraction.conftest import pack_noise, save_weights
+from helpers.packed import pack_noise, save_weights
 from protorect import evaluate, sample_episodes
 from protorect.cli import main
-from protorect.extraction import extract
-from protorect.fine_tuning import evaluate_fine_tuned
+from protorect.embedding import extract
+from protorect.evaluation.fine_tuned import evaluate_fine_tuned
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.document import paper_page
 from protorect.paper.experiments import experiment, run

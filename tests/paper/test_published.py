@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from protorect import METHODS
-from protorect.backbones import BACKBONES
-from protorect.data.catalogue import DATASETS
+from protorect.backbones.registry import BACKBONES
+from protorect.datasets.catalogue import DATASETS
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.published import Key, Value, published
 

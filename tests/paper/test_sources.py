@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from paper.conftest import write_features
+from helpers.feature_files import write_features
 from protorect import DataError
 from protorect.paper.sources import FeatureFolder, Source, commands
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from protorect.data.prepare import prepare
+from protorect.datasets.prepare import prepare
 
 
 @pytest.fixture(scope="module")

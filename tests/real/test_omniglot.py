@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from protorect import load_features
-from protorect.data.prepare import prepare
-from protorect.extraction import Extractor, extract
-from protorect.training.embedding import embed
+from protorect.backbones.inference import embed
+from protorect.datasets.prepare import prepare
+from protorect.embedding import Extractor, extract
 
 
 @pytest.fixture(scope="module")

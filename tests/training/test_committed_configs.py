@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from protorect.backbones import BACKBONES
+from protorect.backbones.registry import BACKBONES
 from protorect.training import read_config
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.toml"))

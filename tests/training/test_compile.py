@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from protorect.checkpoint import load_tensors
+from protorect._utils.checkpoint import load_tensors
 from protorect.training import TrainingConfig, train
 from protorect.training.config import updated
 

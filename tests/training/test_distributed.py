@@ -14,14 +14,14 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from helpers.in_processes import in_two_processes, start_two
 from protorect import OptionError
-from protorect.backbones import CosineClassifier
+from protorect._utils.checkpoint import load_tensors
+from protorect.backbones.cosine_classifier import CosineClassifier
 from protorect.backbones.dropblock import WARM_UP, DropBlock
-from protorect.checkpoint import load_tensors
 from protorect.training import TrainingConfig, train
 from protorect.training.distributed import Processes, _own_device, joined
 from protorect.training.run import Run
-from training.in_processes import in_two_processes, start_two
 
 UNEVEN = TrainingConfig(
     epochs=2,

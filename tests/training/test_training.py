@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from protorect import DataError
-from protorect.checkpoint import load_tensors, save_tensors
-from protorect.data.prepare import prepare
+from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect.datasets.prepare import prepare
 from protorect.training import TrainingConfig, train
 from protorect.training.batches import batch_rows
 from protorect.training.config import updated

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from protorect.backbones.base import Backbone, global_average, initialise
-from protorect.backbones.lite0_weights import backbone_weights, imagenet_weights
+from protorect.backbones.efficientnet_lite_weights import backbone_weights, imagenet_weights
 
 STEM = 32
 HEAD = 1280

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from protorect import __version__
+from protorect._utils.memory import keep_freed_memory
 from protorect.cli import (
     compare,
     datasets,
@@ -24,7 +25,6 @@ from protorect.cli import (
     undo,
 )
 from protorect.errors import PartialError, ProtorectError
-from protorect.memory import keep_freed_memory
 
 VERBS = (
     sort,

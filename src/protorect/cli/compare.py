@@ -42,11 +42,11 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compare and print the tables; write what was asked for."""
+    from protorect._utils.files import write_text
     from protorect.cli.output import check_outputs, listed, show
     from protorect.cli.progress import progress_bar
-    from protorect.comparison import compare
-    from protorect.features import load_features
-    from protorect.files import write_text
+    from protorect.evaluation.compare import compare
+    from protorect.evaluation.features import load_features
     from protorect.methods import METHODS, chosen_methods
     from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
     from protorect.report.markdown import render_markdown
@@ -96,7 +96,7 @@ def _names(paths: list[Path]) -> list[str]:
 
 def _settings(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
     """What is needed to get the same results again."""
-    from protorect.versions import versions
+    from protorect._utils.versions import versions
 
     asked = ("way", "query", "episodes", "seed", "dirichlet", "distractors")
     return {

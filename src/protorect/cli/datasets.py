@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from protorect.data.catalogue import Dataset
+    from protorect.datasets.catalogue import Dataset
 
 
 def add_to(verbs: Any) -> None:
@@ -21,7 +21,7 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print one paragraph a data set."""
-    from protorect.data.catalogue import DATASETS
+    from protorect.datasets.catalogue import DATASETS
 
     print("\n\n".join(_paragraph(dataset) for dataset in DATASETS.values()))
 

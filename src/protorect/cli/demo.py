@@ -36,7 +36,7 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the demonstration, print its table and write its page."""
-    from protorect.files import check_writable, write_text
+    from protorect._utils.files import check_writable, write_text
 
     check_writable(options.out)
 

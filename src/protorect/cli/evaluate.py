@@ -13,11 +13,11 @@ from protorect.errors import DataError, OptionError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from protorect.episodes import Episodes
-    from protorect.evaluation import Result
-    from protorect.fine_tuning import Pictures
+    from protorect.evaluation.episodes import Episodes
+    from protorect.evaluation.evaluate import Result
+    from protorect.evaluation.fine_tuned import Pictures
+    from protorect.evaluation.select_z import Choice
     from protorect.methods import Method, PictureMethod
-    from protorect.selection import Choice
 
 DESCRIPTION = """\
 Compare methods on the same few-shot episodes, with 95 % intervals.
@@ -107,11 +107,11 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate and print a table; write what was asked for."""
+    from protorect._utils.files import write_text
     from protorect.cli.output import check_outputs, show
-    from protorect.features import load_features
-    from protorect.files import write_text
+    from protorect.evaluation.features import load_features
+    from protorect.evaluation.select_z import z_text
     from protorect.report.tables import results_csv, results_json, results_table
-    from protorect.selection import z_text
 
     methods = _methods(options)
     outputs = (options.save_episodes, options.json, options.csv, options.predictions)
@@ -176,7 +176,7 @@ def _on_pictures(methods: Sequence[Method | PictureMethod]) -> list[PictureMetho
 
 
 def _pictures(options: argparse.Namespace) -> Pictures | None:
-    from protorect.fine_tuning import Pictures
+    from protorect.evaluation.fine_tuned import Pictures
 
     if options.network is None:
         return None
@@ -194,8 +194,8 @@ def _results(
 ) -> list[Result]:
     """Of every method on the same episodes, shot by shot in the order of the methods."""
     from protorect.cli.progress import progress_bar
-    from protorect.fine_tuning import evaluate_fine_tuned
-    from protorect.selection import evaluate_chosen
+    from protorect.evaluation.fine_tuned import evaluate_fine_tuned
+    from protorect.evaluation.select_z import evaluate_chosen
 
     results: list[Result] = []
     same: dict[str, Any] = {"shot": shots, "episodes": episodes, "device": options.device}
@@ -226,7 +226,7 @@ def _with_base_mean(
 
 
 def _episodes(options: argparse.Namespace, labels: NDArray[Any]) -> Episodes:
-    from protorect.episodes import Episodes, sample_episodes
+    from protorect.evaluation.episodes import Episodes, sample_episodes
 
     if options.load_episodes is None:
         return sample_episodes(labels, shot=max(options.shot or SHOTS), **_drawn(options))
@@ -257,8 +257,8 @@ def _choices(
 ) -> list[Choice]:
     """Z for each method that leaves it open, from the validation classes if they are given."""
     from protorect.cli.progress import progress_bar
-    from protorect.features import load_features
-    from protorect.selection import choose_z
+    from protorect.evaluation.features import load_features
+    from protorect.evaluation.select_z import choose_z
 
     if options.validation is None:
         return []
@@ -282,9 +282,9 @@ def _settings(
     options: argparse.Namespace, episodes: Episodes, choices: list[Choice]
 ) -> dict[str, Any]:
     """What is needed to get the same results again."""
-    from protorect.extraction.finished import made_by
-    from protorect.selection import z_text
-    from protorect.versions import versions
+    from protorect._utils.versions import versions
+    from protorect.embedding.finished import made_by
+    from protorect.evaluation.select_z import z_text
 
     settings: dict[str, Any] = {"features": options.features.name}
     settings |= {"made_by": origin} if (origin := made_by(options.features)) else {}
@@ -306,6 +306,6 @@ def _settings(
 
 
 def _save_predictions(path: Path, results: list[Result]) -> None:
-    from protorect.arrays import save_arrays
+    from protorect._utils.arrays import save_arrays
 
     save_arrays(path, **{f"{r.method}, {r.shot}-shot": r.predictions for r in results})

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from protorect.pretrained import pretrained_weights
+from protorect.backbones.pretrained import pretrained_weights
 
 LITE0 = "efficientnet-lite0 (ImageNet)"
 DESCRIPTION = """\
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
     """Extract, and print where the features are."""
     from protorect.cli.output import listed
     from protorect.cli.progress import progress_bar
-    from protorect.extraction import extract
+    from protorect.embedding import extract
 
     with progress_bar("pictures") as progress:
         done = extract(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from protorect._utils.files import check_writable
 from protorect.errors import OptionError
-from protorect.files import check_writable
 
 if TYPE_CHECKING:
     from protorect.report.page import Table as PageTable

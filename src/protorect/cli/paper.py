@@ -84,8 +84,8 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """List, or measure and show; write what was asked for."""
+    from protorect._utils.files import write_text
     from protorect.cli.output import check_outputs, show_page_table
-    from protorect.files import write_text
     from protorect.paper.document import documents, measured_tables, paper_page
     from protorect.paper.experiments import EXPERIMENTS, experiment
     from protorect.report.page import render
@@ -125,8 +125,8 @@ def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Reco
     """Measured now, each kept as soon as it is there; or those of a folder."""
     import sys
 
+    from protorect._utils.files import check_writable
     from protorect.cli.progress import progress_bar
-    from protorect.files import check_writable
     from protorect.paper.experiments import run as run_experiment
     from protorect.paper.record import load_records
 

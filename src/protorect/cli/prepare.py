@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from protorect.data.packed import PackedDataset
-    from protorect.data.splits import ClassSplit
+    from protorect.datasets.packed import PackedDataset
+    from protorect.datasets.splits import ClassSplit
 
 DESCRIPTION = """\
 Index and pack a data set, once: every picture is hashed, decoded, turned upright, cut to its
@@ -46,7 +46,7 @@ def add_to(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Prepare, then say what was packed and what could not be read."""
     from protorect.cli.progress import progress_bar
-    from protorect.data.prepare import prepare
+    from protorect.datasets.prepare import prepare
 
     split = None if options.split is None else _split(options.split)
     with progress_bar("pictures") as progress:
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _split(text: str) -> ClassSplit | tuple[float, float, float]:
-    from protorect.data.splits import parse_fractions, split_from_file
+    from protorect.datasets.splits import parse_fractions, split_from_file
 
     if text.endswith(".json"):
         return split_from_file(Path(text))

@@ -32,7 +32,7 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Publish, and print where the files are."""
-    from protorect.publishing import publish
+    from protorect.training.publish import publish
 
     for path in publish(options.run_folder, options.name, options.results, options.out):
         print(path)

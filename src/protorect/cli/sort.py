@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from protorect.labelling.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 if TYPE_CHECKING:
-    from protorect.labelling.folder import SortedFolder
-    from protorect.labelling.sorting import Sorted, Sorter
+    from protorect.sorting.folder import SortedFolder
+    from protorect.sorting.sort import Sorted, Sorter
 
 MOST_NAMED = 5
 DESCRIPTION = """\
@@ -96,10 +96,10 @@ def add_to(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Sort, and print what became of the pictures; 1 if some could not be read or placed."""
+    from protorect._utils.files import write_text
     from protorect.cli.output import check_outputs
     from protorect.cli.progress import progress_bar
-    from protorect.files import write_text
-    from protorect.labelling.sorting import SortOptions, sort_into
+    from protorect.sorting.sort import SortOptions, sort_into
 
     check_outputs([options.csv])
     chosen = SortOptions(
@@ -134,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
 def _watch(sorter: Sorter, pictures: list[str], folder: SortedFolder) -> bool:
     """Tell of every batch until Ctrl-C; whether something could not be used."""
     from protorect.cli.output import listed
-    from protorect.labelling.watching import watch
+    from protorect.sorting.watch import watch
 
     failed = False
     print("watching; end with Ctrl-C", flush=True)

@@ -31,8 +31,8 @@ def run(options: argparse.Namespace) -> int:
     """Undo; 1 if something had to be left."""
     from protorect.cli.output import listed
     from protorect.cli.progress import progress_bar
-    from protorect.labelling.folder import SortedFolder
-    from protorect.labelling.journal import FOLDER
+    from protorect.sorting.folder import SortedFolder
+    from protorect.sorting.journal import FOLDER
 
     if not (options.folder / FOLDER).is_dir():
         raise DataError(f"{options.folder} has no journal of `protorect sort`; nothing to undo.")

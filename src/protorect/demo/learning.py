@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from protorect.data.packed import PackedDataset
-from protorect.data.prepare import prepare
+from protorect.datasets.packed import PackedDataset
+from protorect.datasets.prepare import prepare
 from protorect.demo.plan import BASE, Plan
-from protorect.extraction import extract
-from protorect.features import load_features
+from protorect.embedding import extract
+from protorect.evaluation.features import load_features
 from protorect.training import train
 from protorect.training.loop import StepReport
 

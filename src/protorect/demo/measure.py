@@ -9,11 +9,17 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect._utils.progress import Progress
+from protorect.core.functional import Weighting
+from protorect.core.theory import (
+    ClassMoments,
+    accuracy_coefficient,
+    class_moments,
+    expected_accuracy,
+)
 from protorect.demo.learning import SIZE, Learned
 from protorect.demo.plan import QUERY, SHOTS, WAY, Plan
-from protorect.evaluation import Progress, Result, evaluate
-from protorect.functional import Weighting
-from protorect.theory import ClassMoments, accuracy_coefficient, class_moments, expected_accuracy
+from protorect.evaluation.evaluate import Result, evaluate
 
 ABLATION = ("cspn", "bd-c", "bd-i", "bd-cspn", "bd-cspn-classes")
 Z = tuple(range(16))

@@ -9,6 +9,7 @@ from importlib.metadata import version
 import numpy as np
 
 from protorect import __version__
+from protorect.core.statistics import Estimate
 from protorect.demo.learning import SIZE, TURNS
 from protorect.demo.measure import ABLATION, SHOWN, DemoResult
 from protorect.demo.plan import BASE, NOVEL, QUERY, SHOTS, WAY
@@ -27,7 +28,6 @@ from protorect.report.page import (
 )
 from protorect.report.plots import accuracy_dots, episode_pictures, value_by_epoch
 from protorect.report.tables import accuracy_text, difference_text
-from protorect.stats import Estimate
 
 SHOWN_QUERIES = 8  # of each class, in the pictures of an episode
 SHOWN_NAMES = {"cspn": "Nearest prototype (CSPN)", "bd-cspn": "Rectified prototypes (BD-CSPN)"}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from protorect.episodes import Episodes, sample_episodes
+from protorect.evaluation.episodes import Episodes, sample_episodes
 from protorect.training import TrainingConfig
 
 BASE, NOVEL = (0, 1, 2, 3, 4), (5, 6, 7, 8, 9)  # the first half to train on, the second to test on

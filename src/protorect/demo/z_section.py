@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from protorect.core.functional import Weighting
 from protorect.demo.measure import DemoResult, Z
 from protorect.demo.plan import SHOTS
-from protorect.evaluation import Result
-from protorect.functional import Weighting
+from protorect.evaluation.evaluate import Result
 from protorect.methods import METHODS
 from protorect.report.page import Figure, Figures, Section, Table
 from protorect.report.plots import ZCurve, accuracy_against_z, accuracy_limits

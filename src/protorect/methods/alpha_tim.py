@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import Features
+from protorect._utils.parameters import check_number
+from protorect.core.functional import Features
 from protorect.methods.tim import TimOptions, descend
-from protorect.options import check_number
 
 _FEW, _MANY = 1, 5  # shots for which the paper gives alpha
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import Features, membership
-from protorect.methods.nearness import joint_cosines, nearest_others
-from protorect.options import check_number, check_whole
-from protorect.unitrows import UnitRows
+from protorect._utils.parameters import check_number, check_whole
+from protorect.core.functional import Features, membership
+from protorect.core.unit_rows import UnitRows
+from protorect.methods._solvers.nearness import joint_cosines, nearest_others
 
 
 @dataclass(frozen=True)

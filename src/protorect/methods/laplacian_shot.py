@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import Features, membership, predictions
-from protorect.methods.blocks import member_shares
-from protorect.methods.nearness import joint_cosines, nearest_others
-from protorect.methods.span import FewSamples, ManySamples, Span
-from protorect.options import check_flag, check_number, check_whole
-from protorect.unitrows import UnitRows, inverse
+from protorect._utils.parameters import check_flag, check_number, check_whole
+from protorect.core.functional import Features, membership, predictions
+from protorect.core.unit_rows import UnitRows, inverse
+from protorect.methods._solvers.blocks import member_shares
+from protorect.methods._solvers.gram import FewSamples, ManySamples, Span
+from protorect.methods._solvers.nearness import joint_cosines, nearest_others
 
 _SHARPNESS = 10.0  # of the softmax in the rectification, as in the authors' program
 

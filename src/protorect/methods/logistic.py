@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protorect.functional import Features, membership
-from protorect.methods.newton import logistic_fit
-from protorect.options import check_number
-from protorect.unitrows import UnitRows
+from protorect._utils.parameters import check_number
+from protorect.core.functional import Features, membership
+from protorect.core.unit_rows import UnitRows
+from protorect.methods._solvers.newton import logistic_fit
 
 
 @dataclass(frozen=True)

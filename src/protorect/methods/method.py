@@ -8,9 +8,9 @@ from typing import Any, Literal, Self
 
 from torch import Tensor, nn
 
+from protorect.core.functional import Features
+from protorect.core.unit_rows import UnitRows
 from protorect.errors import OptionError, unknown_name
-from protorect.functional import Features
-from protorect.unitrows import UnitRows
 
 Family = Literal["inductive", "transductive"]
 

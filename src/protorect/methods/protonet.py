@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protorect.functional import Features, basic_prototypes
-from protorect.methods.nearness import nearness
-from protorect.unitrows import UnitRows
+from protorect.core.functional import Features, basic_prototypes
+from protorect.core.unit_rows import UnitRows
+from protorect.methods._solvers.nearness import nearness
 
 
 @dataclass(frozen=True)

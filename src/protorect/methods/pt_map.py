@@ -19,13 +19,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from protorect._utils.parameters import check_number, check_whole
+from protorect.core.functional import Features
+from protorect.core.unit_rows import inverse, row_norms
 from protorect.errors import unknown_name
-from protorect.functional import Features
-from protorect.methods.blocks import blocks
-from protorect.methods.span import ROOM, span_of
-from protorect.methods.transport import equal_parts
-from protorect.options import check_number, check_whole
-from protorect.unitrows import inverse, row_norms
+from protorect.methods._solvers.blocks import blocks
+from protorect.methods._solvers.gram import ROOM, span_of
+from protorect.methods._solvers.transport import equal_parts
 
 _PRIORS = ("equal", "free")
 

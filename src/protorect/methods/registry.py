@@ -8,15 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from protorect.errors import OptionError, unknown_name
 from protorect.methods.alpha_tim import AlphaTimOptions, alpha_tim
-from protorect.methods.label_propagation import LabelPropagationOptions, label_propagation
-from protorect.methods.laplacian_shot import LaplacianShotOptions, laplacian_shot
-from protorect.methods.logistic import LogisticOptions, logistic
-from protorect.methods.matching import MatchingOptions, matching
-from protorect.methods.method import Described, Method, PictureMethod
-from protorect.methods.plus import PlusOptions, bd_cspn_plus
-from protorect.methods.protonet import ProtoNetOptions, protonet
-from protorect.methods.pt_map import PtMapOptions, pt_map
-from protorect.methods.rectification import (
+from protorect.methods.bd_cspn import (
     BD_C,
     BD_CSPN,
     BD_CSPN_CLASSES,
@@ -24,6 +16,14 @@ from protorect.methods.rectification import (
     CSPN,
     rectification,
 )
+from protorect.methods.bd_cspn_plus import PlusOptions, bd_cspn_plus
+from protorect.methods.label_propagation import LabelPropagationOptions, label_propagation
+from protorect.methods.laplacian_shot import LaplacianShotOptions, laplacian_shot
+from protorect.methods.logistic import LogisticOptions, logistic
+from protorect.methods.matching import MatchingOptions, matching
+from protorect.methods.method import Described, Method, PictureMethod
+from protorect.methods.protonet import ProtoNetOptions, protonet
+from protorect.methods.pt_map import PtMapOptions, pt_map
 from protorect.methods.ridge import RidgeOptions, ridge
 from protorect.methods.simpleshot import SimpleShotOptions, simpleshot
 from protorect.methods.soft_kmeans import SoftKMeansOptions, soft_kmeans

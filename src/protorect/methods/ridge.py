@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import Features, membership
-from protorect.options import check_number
-from protorect.unitrows import UnitRows
+from protorect._utils.parameters import check_number
+from protorect.core.functional import Features, membership
+from protorect.core.unit_rows import UnitRows
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from protorect._utils.parameters import check_choice
+from protorect.core.functional import Features, basic_prototypes
+from protorect.core.unit_rows import UnitRows
 from protorect.errors import OptionError
-from protorect.functional import Features, basic_prototypes
-from protorect.methods.nearness import nearness
-from protorect.options import check_choice
-from protorect.unitrows import UnitRows
+from protorect.methods._solvers.nearness import nearness
 
 
 @dataclass(frozen=True)

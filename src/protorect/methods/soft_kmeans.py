@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import Features, basic_prototypes, membership
-from protorect.methods.nearness import nearness
-from protorect.options import check_flag, check_number, check_whole
-from protorect.unitrows import UnitRows
+from protorect._utils.parameters import check_flag, check_number, check_whole
+from protorect.core.functional import Features, basic_prototypes, membership
+from protorect.core.unit_rows import UnitRows
+from protorect.methods._solvers.nearness import nearness
 
 
 @dataclass(frozen=True)

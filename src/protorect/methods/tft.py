@@ -27,10 +27,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from protorect.backbones.cosine_head import unit_length
-from protorect.functional import basic_prototypes
+from protorect._utils.parameters import check_choice
+from protorect.backbones.cosine_classifier import unit_length
+from protorect.core.functional import basic_prototypes
 from protorect.methods.tft_head import TftHeadOptions
-from protorect.options import check_choice
 
 Statistics = Literal["training", "task"]
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import Features, normalize
-from protorect.methods.blocks import blocks, member_shares
-from protorect.methods.descent import Adam, LogitGradient, cached_bytes
-from protorect.options import check_number, check_whole
+from protorect._utils.parameters import check_number, check_whole
+from protorect.core.functional import Features, normalize
+from protorect.methods._solvers.adam import Adam, LogitGradient, cached_bytes
+from protorect.methods._solvers.blocks import blocks, member_shares
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import Features
-from protorect.methods.blocks import blocks, member_shares
-from protorect.methods.descent import Adam, LogitGradient, Slope, cached_bytes
-from protorect.options import check_number, check_whole
+from protorect._utils.parameters import check_number, check_whole
+from protorect.core.functional import Features
+from protorect.methods._solvers.adam import Adam, LogitGradient, Slope, cached_bytes
+from protorect.methods._solvers.blocks import blocks, member_shares
 
 
 @dataclass(frozen=True)

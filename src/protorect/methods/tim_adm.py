@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect.functional import Features
-from protorect.methods.blocks import blocks
-from protorect.methods.span import ROOM, Span, span_of
-from protorect.options import check_number, check_whole
+from protorect._utils.parameters import check_number, check_whole
+from protorect.core.functional import Features
+from protorect.methods._solvers.blocks import blocks
+from protorect.methods._solvers.gram import ROOM, Span, span_of
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from protorect._utils.progress import Progress
 from protorect.errors import unknown_name
-from protorect.evaluation import Progress
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.fine_tuned import fine_tuning
 from protorect.paper.measure import Findings, Setting, accuracies

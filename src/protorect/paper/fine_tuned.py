@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from protorect.evaluation import Progress, evaluate
-from protorect.fine_tuning import evaluate_fine_tuned
+from protorect._utils.progress import Progress
+from protorect.evaluation.evaluate import evaluate
+from protorect.evaluation.fine_tuned import evaluate_fine_tuned
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.measure import Findings, Setting, accuracies, drawn, measured
 from protorect.paper.published import SHOTS

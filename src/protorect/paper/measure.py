@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from protorect.episodes import Episodes, sample_episodes
+from protorect._utils.progress import Progress
 from protorect.errors import OptionError, ProtorectError
-from protorect.evaluation import Progress
+from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.select_z import Choice, choose_z, evaluate_chosen, z_text
 from protorect.paper.published import SHOTS
 from protorect.paper.record import Measured
 from protorect.paper.sources import FeatureFile, Source, SourceFeatures
-from protorect.selection import Choice, choose_z, evaluate_chosen, z_text
 
 QUERY = 15
 EPISODES = 600

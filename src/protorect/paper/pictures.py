@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 from torch import Tensor
 
-from protorect.episodes import Episodes
-from protorect.evaluation import Progress, Result, evaluate
-from protorect.functional import Options, Weighting, basic_prototypes, normalize, rectify
+from protorect._utils.progress import Progress
+from protorect.core.functional import Options, Weighting, basic_prototypes, normalize, rectify
+from protorect.core.theory import accuracy_coefficient, class_moments, expected_accuracy
+from protorect.evaluation.episodes import Episodes
+from protorect.evaluation.evaluate import Result, evaluate
 from protorect.methods import method
 from protorect.paper.measure import QUERY, Findings, Setting, drawn
 from protorect.paper.published import SHOTS
 from protorect.paper.sources import FeatureFile, SourceFeatures
 from protorect.paper.tasks import Tasks, tasks
-from protorect.theory import accuracy_coefficient, class_moments, expected_accuracy
 
 Z = tuple(range(QUERY + 1))
 READINGS: tuple[Weighting, ...] = get_args(Weighting)

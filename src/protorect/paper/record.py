@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from protorect import __version__
+from protorect._utils.files import write_text
 from protorect.errors import DataError
-from protorect.files import write_text
 from protorect.paper.published import Key, Value
 
 PACKAGES = ("numpy", "torch", "scikit-learn")

@@ -15,16 +15,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from protorect.episodes import DISTRACTOR, Episodes
-from protorect.evaluation import Progress
-from protorect.functional import predictions, probabilities
+from protorect._utils.progress import Progress
+from protorect.core.functional import predictions, probabilities
+from protorect.core.statistics import mean_interval
+from protorect.evaluation.episodes import DISTRACTOR, Episodes
+from protorect.evaluation.select_z import with_choice
 from protorect.methods import Method, method
 from protorect.paper.measure import Findings, Setting, chosen_z, drawn, measured
 from protorect.paper.published import SHOTS
 from protorect.paper.sources import SourceFeatures
 from protorect.paper.tasks import tasks
-from protorect.selection import with_choice
-from protorect.stats import mean_interval
 
 TOP = 15
 

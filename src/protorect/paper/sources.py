@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect.arrays import load_arrays
-from protorect.backbones import BACKBONES
+from protorect._utils.arrays import load_arrays
+from protorect.backbones.registry import BACKBONES
 from protorect.errors import DataError
-from protorect.features import load_features
-from protorect.fine_tuning import Pictures
+from protorect.evaluation.features import load_features
+from protorect.evaluation.fine_tuned import Pictures
 
 SPLITS = ("val", "test")
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorect.episodes import Episodes
+from protorect.evaluation.episodes import Episodes
 
 AT_ONCE = 50
 

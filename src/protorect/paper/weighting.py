@@ -7,21 +7,22 @@ from typing import Any, get_args
 
 import torch
 
-from protorect.episodes import Episodes
-from protorect.evaluation import Progress, evaluate
-from protorect.functional import (
+from protorect._utils.progress import Progress
+from protorect.core.functional import (
     Options,
     Weighting,
     augmented_weights,
     basic_prototypes,
     cross_class_shift,
 )
+from protorect.core.unit_rows import UnitRows
+from protorect.evaluation.episodes import Episodes
+from protorect.evaluation.evaluate import evaluate
 from protorect.methods import METHODS
 from protorect.paper.measure import Findings, Setting, drawn, measured
 from protorect.paper.published import SHOTS
 from protorect.paper.sources import SourceFeatures
 from protorect.paper.tasks import tasks
-from protorect.unitrows import UnitRows
 
 EPSILONS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)
 READINGS: tuple[Weighting, ...] = get_args(Weighting)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table as RichTable
 
-from protorect.comparison import Comparison
+from protorect.evaluation.compare import Comparison
 from protorect.methods import METHODS
 from protorect.report.page import Block, Figure, Page, Section, Table, Terms
 from protorect.report.rank_plots import accuracy_against_speed, rank_diagram

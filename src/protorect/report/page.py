@@ -12,7 +12,7 @@ from jinja2 import Template
 from markupsafe import Markup, escape
 
 from protorect.errors import DataError
-from protorect.evaluation import Result
+from protorect.evaluation.evaluate import Result
 from protorect.report.tables import results_grid
 from protorect.report.templates import templates_of
 

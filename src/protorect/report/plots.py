@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from protorect.errors import DataError
-from protorect.evaluation import Result
+from protorect.evaluation.evaluate import Result
 from protorect.report.drawing import (
     INK,
     VERMILLION,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from protorect.comparison import Comparison
+from protorect.evaluation.compare import Comparison
 from protorect.report.drawing import BLUE, INK, VERMILLION, drawing, svg_text
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from rich.table import Table
 
-from protorect.evaluation import Result
-from protorect.stats import Estimate
+from protorect.core.statistics import Estimate
+from protorect.evaluation.evaluate import Result
 
 COLUMNS = ("method", "way", "shot", "query", "episodes", "accuracy", "ci95", "seconds")
 

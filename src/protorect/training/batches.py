@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorect.data.packed import PackedSplit
+from protorect.backbones.preprocessing import in_unit_range
+from protorect.datasets.packed import PackedSplit
 from protorect.training.config import TrainingConfig
-from protorect.training.embedding import in_unit_range
 
 
 def steps_of_epoch(n: int, config: TrainingConfig) -> int:

@@ -19,15 +19,17 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from protorect.backbones import CosineClassifier, build
-from protorect.data.augmentation import Augmentation, Batch
-from protorect.data.catalogue import ink_is_high
-from protorect.data.packed import PackedDataset, PackedSplit
+from protorect.backbones.cosine_classifier import CosineClassifier
+from protorect.backbones.inference import laid_out, uses_bfloat16
+from protorect.backbones.preprocessing import Preprocessing
+from protorect.backbones.registry import build
+from protorect.datasets.catalogue import ink_is_high
+from protorect.datasets.packed import PackedDataset, PackedSplit
 from protorect.errors import DataError, OptionError
+from protorect.training.augmentation import Augmentation, Batch
 from protorect.training.batches import batch_rows, generator_of, pictures, seed_of, steps_of_epoch
 from protorect.training.config import TrainingConfig
 from protorect.training.distributed import Processes
-from protorect.training.embedding import Preprocessing, laid_out, uses_bfloat16
 from protorect.training.run import Run
 from protorect.training.schedule import rate_at
 from protorect.training.validation import Validation

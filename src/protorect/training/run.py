@@ -19,13 +19,14 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from protorect.checkpoint import check_fits, load_tensors, save_tensors
+from protorect._utils.checkpoint import check_fits, load_tensors, save_tensors
+from protorect._utils.files import write_text
+from protorect._utils.versions import versions
+from protorect.backbones.weights import BEST_WEIGHTS, WEIGHTS
 from protorect.errors import DataError
-from protorect.files import write_text
 from protorect.training.config import TrainingConfig
-from protorect.versions import versions
 
-CHECKPOINT, WEIGHTS = "training", "backbone"  # kinds of files
+CHECKPOINT = "training"  # the kind of `last.safetensors`
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Run:
     @property
     def best(self) -> Path:
         """The backbone of the epoch that did best on the validation classes."""
-        return self.folder / "best.safetensors"
+        return self.folder / BEST_WEIGHTS
 
     @property
     def log(self) -> Path:

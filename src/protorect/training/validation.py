@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from protorect.backbones import Backbone
-from protorect.data.packed import PackedDataset, PackedSplit
-from protorect.episodes import Episodes, sample_episodes
-from protorect.evaluation import evaluate
+from protorect.backbones.base import Backbone
+from protorect.backbones.inference import embed
+from protorect.backbones.preprocessing import Preprocessing
+from protorect.datasets.packed import PackedDataset, PackedSplit
+from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.evaluate import evaluate
 from protorect.training.config import TrainingConfig
-from protorect.training.embedding import Preprocessing, embed
 
 
 @dataclass(frozen=True)

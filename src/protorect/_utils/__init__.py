@@ -1,0 +1,1 @@
+"""Files, locks, arrays, parameters and text: what every other package may use."""

@@ -1,0 +1,106 @@
+"""Arrays in .npz and .npy files: never unpickled, sizes checked before anything is allocated."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from protorect._utils.files import written_whole
+from protorect.errors import DataError, damaged
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
+    """Write a .npz file with these arrays, whole or not at all."""
+    with written_whole(path) as beside, beside.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def load_arrays(
+    path: str | os.PathLike[str], required: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> Arrays:
+    """Read the named arrays of a .npz file; arrays of other names are left alone."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise DataError(f"{path} is not an ordinary file; copy what it gives to a .npz file first.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            held = {name.removesuffix(".npy") for name in names if name.endswith(".npy")}
+            missing = [name for name in required if name not in held]
+            if missing:
+                raise DataError(
+                    f"{path} has no array {', '.join(missing)}; it holds "
+                    f"{', '.join(sorted(held)) or 'no arrays'}."
+                )
+            wanted = [*required, *(name for name in optional if name in held)]
+            return {name: _read(archive, f"{name}.npy", path) for name in wanted}
+    except FileNotFoundError as error:
+        raise DataError(f"there is no file {path}.") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a folder; give a .npz file.") from error
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise DataError(f"{path} is not a .npz file, or only part of one.") from error
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
+
+
+def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:
+    """Map a .npy file that must hold just this; `remedy` ends the sentence on one that does not."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise damaged(path, "the file is missing", remedy) from None
+    except (ValueError, EOFError, OSError) as error:
+        raise damaged(path, " ".join(str(error).split()).rstrip("."), remedy) from error
+    if not isinstance(array, np.memmap) or array.dtype != dtype or array.shape != shape:
+        found = f"{getattr(array, 'dtype', '?')} {getattr(array, 'shape', '?')}"
+        raise damaged(path, f"it holds {found}, the manifest says {dtype} {shape}", remedy)
+    if path.stat().st_size != array.offset + array.nbytes:
+        raise damaged(path, "it is longer than its array", remedy)
+    return array
+
+
+def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
+    try:
+        with archive.open(member) as file:
+            shape, dtype = _header(file)
+        if dtype.hasobject:
+            raise DataError(
+                f"{path}: {member} holds pickled objects, which are never read. "
+                "Save plain arrays of numbers or strings."
+            )
+        claimed = math.prod(shape) * dtype.itemsize
+        if claimed > archive.getinfo(member).file_size:
+            raise DataError(f"{path}: {member} claims shape {shape} but has not the data for it.")
+        if claimed > physical_memory():
+            raise DataError(f"{path}: {member} of shape {shape} does not fit into memory.")
+        with archive.open(member) as file:
+            return np.asarray(npy.read_array(file, allow_pickle=False))
+    except DataError:
+        raise
+    except Exception as error:  # the readers raise anything at all on damaged files
+        raise DataError(f"{path}: {member} cannot be read: {error}.") from error
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = npy.read_magic(file)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def physical_memory() -> float:
+    """Bytes of memory of this machine; infinite where it does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return float("inf")

@@ -1,0 +1,10 @@
+"""Text for people."""
+
+from __future__ import annotations
+
+import os
+
+
+def printable(name: str) -> str:
+    """A file name in which bytes that are not UTF-8 are written as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -1,0 +1,270 @@
+"""The paper's equations as pure functions, batched over a leading task axis.
+
+Shapes, in the words of the field:
+
+    support      (tasks, n_support, dim)
+    labels       (tasks, n_support) or (n_support,), whole numbers 0 .. ways - 1
+    query        (tasks, n_query, dim)
+    prototypes   (tasks, ways, dim)
+    scores       (tasks, n_query, ways), cosines
+
+Features may be of any length and of any floating type; they are normalised here, and computed
+with in float32 or better. Equation numbers are those of "Prototype Rectification for Few-Shot
+Learning" (Liu, Song, Qin, ECCV 2020); `docs/method.md` maps its symbols to these names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from protorect._utils.parameters import check_choice, check_flag, check_number, is_whole
+from protorect.core.unit_rows import UnitRows
+from protorect.errors import OptionError
+
+Features = Tensor | UnitRows
+Weighting = Literal["samples", "classes"]
+Rank = Literal["cosine", "softmax"]
+Assignment = Literal["predicted", "overlapping"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The choices of prototype rectification; the defaults are BD-CSPN as printed.
+
+    Parameters
+    ----------
+    z
+        How many pseudo-labelled queries may join each class (Z); None for no limit; 0 leaves the
+        basic prototypes as they are.
+    epsilon
+        Sharpness of the weights, eq. (6).
+    weighting
+        "samples": eq. (6) as printed, a softmax over the samples of one class. "classes": each
+        sample's softmax over the classes, normalised within the class.
+    shift
+        Whether the queries are shifted by xi, eq. (8).
+    rank
+        What "most confident" means: the "cosine" to the class, or the "softmax" over the classes.
+    assignment
+        "predicted": a query can only join the class it is predicted as. "overlapping": the Z
+        queries that score highest for a class join it, whatever they are predicted as.
+    scale
+        The factor of the cosines in the "softmax" rank, tau of eq. (1).
+    """
+
+    z: int | None = 8
+    epsilon: float = 10.0
+    weighting: Weighting = "samples"
+    shift: bool = True
+    rank: Rank = "cosine"
+    assignment: Assignment = "predicted"
+    scale: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_choice("weighting", self.weighting, ("samples", "classes"))
+        check_choice("rank", self.rank, ("cosine", "softmax"))
+        check_choice("assignment", self.assignment, ("predicted", "overlapping"))
+        check_flag("shift", self.shift)
+        if self.z is not None and not (is_whole(self.z) and self.z >= 0):
+            raise OptionError(f"z is {self.z!r}; it must be 0, 1, 2, ... or None for no limit.")
+        check_number("epsilon", self.epsilon)
+        check_number("scale", self.scale)
+
+
+class Rectified(NamedTuple):
+    """What `rectify` finds: prototypes (tasks, ways, dim), shift (tasks, dim) or None, scores."""
+
+    prototypes: Tensor
+    shift: Tensor | None
+    scores: Tensor
+
+
+def normalize(features: Tensor) -> Tensor:
+    """Every feature (..., dim) brought to length one, X-bar of eq. (3); a zero one stays zero."""
+    return UnitRows.of(features).materialise()
+
+
+def membership(labels: Tensor, ways: int) -> Tensor:
+    """Which sample belongs to which class, (..., n_support) -> (..., n_support, ways), bool."""
+    return labels.unsqueeze(-1) == torch.arange(ways, device=labels.device)
+
+
+def basic_prototypes(support: Features, labels: Tensor, ways: int) -> Tensor:
+    """Mean of the normalised support features of each class, eq. (3)."""
+    support = UnitRows.of(support)
+    members = membership(labels, ways).to(support.scale.dtype)
+    return support.weighted_sum(members / members.sum(dim=-2, keepdim=True))
+
+
+def cross_class_shift(support: Features, query: Features) -> Tensor:
+    """xi (tasks, dim), from the mean of the queries to the mean of the support, eq. (8)."""
+    return UnitRows.of(support).mean() - UnitRows.of(query).mean()
+
+
+def cosine_scores(query: Features, prototypes: Tensor) -> Tensor:
+    """Cosine of every query with every prototype, (tasks, n_query, ways)."""
+    return UnitRows.of(query).cosines(prototypes)
+
+
+def predictions(scores: Tensor) -> Tensor:
+    """The class that scores highest, (tasks, n_query, ways) -> (tasks, n_query)."""
+    return scores.max(dim=-1).indices  # many times faster than argmax on this layout
+
+
+def probabilities(scores: Tensor, scale: float = 10.0) -> Tensor:
+    """softmax(scale x cosine) over the classes, eq. (1)."""
+    return torch.softmax(scale * scores, dim=-1)
+
+
+def confident_queries(
+    scores: Tensor,
+    z: int | None,
+    *,
+    rank: Rank = "cosine",
+    assignment: Assignment = "predicted",
+    scale: float = 10.0,
+) -> tuple[Tensor, Tensor]:
+    """Which queries join each class: the Z most confident of it.
+
+    Returns
+    -------
+    places
+        (tasks, Z, ways), positions of queries.
+    taken
+        (tasks, Z, ways), bool: False where a class has fewer than Z queries to take.
+    """
+    limit = scores.shape[-2] if z is None else min(z, scores.shape[-2])
+    confidence = torch.log_softmax(scale * scores, dim=-1) if rank == "softmax" else scores
+    if assignment == "overlapping":
+        places = confidence.topk(limit, dim=-2).indices
+        return places, torch.ones_like(places, dtype=torch.bool)
+    return _surest_of_each_class(confidence, limit)
+
+
+def _surest_of_each_class(confidence: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+    """Among the queries predicted as a class, the first `limit` by confidence; ties in order."""
+    n_query, ways = confidence.shape[-2:]
+    sure, predicted = confidence.max(dim=-1)  # (tasks, n_query)
+    # One sort brings class after class, the surest first. Cosines lie in -1 .. 1, and the highest
+    # of the log-probabilities of some ways in -log(ways) .. 0: classes 64 apart do not overlap.
+    order = (64 * predicted.double() - sure).argsort(dim=-1, stable=True)
+    counts = predicted.new_zeros(*predicted.shape[:-1], ways)
+    counts.scatter_add_(-1, predicted, torch.ones_like(predicted))  # (tasks, ways)
+    starts = counts.cumsum(dim=-1) - counts
+    steps = torch.arange(limit, device=counts.device).unsqueeze(-1)  # (Z, 1)
+    places = (starts.unsqueeze(-2) + steps).clamp_(max=n_query - 1)  # (tasks, Z, ways)
+    return order.gather(-1, places.flatten(-2)).view_as(places), steps < counts.unsqueeze(-2)
+
+
+def log_weights(
+    scores: Tensor,
+    epsilon: float,
+    weighting: Weighting = "samples",
+    places: Tensor | None = None,
+) -> Tensor:
+    """Logarithm of what a sample weighs in a class before normalisation, eq. (6).
+
+    Parameters
+    ----------
+    scores
+        (tasks, n, ways), cosines of the samples with the basic prototypes.
+    epsilon
+        Sharpness.
+    weighting
+        "samples" is the numerator as printed, "classes" the sample's softmax over the classes.
+    places
+        (tasks, k, ways), which samples are wanted of each class; all of them if not given.
+    """
+    at = scores if places is None else scores.gather(-2, places)
+    if weighting == "samples":
+        return epsilon * at
+    evidence = torch.logsumexp(epsilon * scores, dim=-1, keepdim=True).expand_as(scores)
+    return epsilon * at - (evidence if places is None else evidence.gather(-2, places))
+
+
+def sample_weights(logits: Tensor, members: Tensor) -> Tensor:
+    """Weights normalised over the samples of each class, eq. (6), (tasks, n, ways).
+
+    `logits` are `log_weights`; `members` says which sample is in which class's augmented support
+    S'. Each class's weights sum to one, and are 0 outside it.
+    """
+    return torch.softmax(torch.where(members, logits, -torch.inf), dim=-2)
+
+
+def augmented_weights(
+    support: Features,
+    labels: Tensor,
+    query_scores: Tensor,
+    prototypes: Tensor,
+    options: Options,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Who is in each class's augmented support S', and with what weight, eq. (6).
+
+    Returns
+    -------
+    of_support
+        (tasks, n_support, ways), weights of the support.
+    of_query
+        (tasks, Z, ways), weights of the queries that join; 0 where a class has fewer than Z.
+    places
+        (tasks, Z, ways), positions of those queries.
+    """
+    support = UnitRows.of(support)
+    n_support, ways = support.scale.shape[-1], prototypes.shape[-2]
+    places, taken = confident_queries(
+        query_scores,
+        options.z,
+        rank=options.rank,
+        assignment=options.assignment,
+        scale=options.scale,
+    )
+    support_scores = support.cosines(prototypes)
+    support_logits = log_weights(support_scores, options.epsilon, options.weighting)
+    query_logits = log_weights(query_scores, options.epsilon, options.weighting, places)
+    labelled = membership(labels, ways).expand_as(support_logits)
+    weights = sample_weights(  # of S' = S and the queries that join, one after the other
+        torch.cat([support_logits, query_logits], dim=-2),
+        torch.cat([labelled, taken], dim=-2),
+    )
+    return weights[..., :n_support, :], weights[..., n_support:, :], places
+
+
+def rectified_prototypes(
+    support: Features,
+    labels: Tensor,
+    query: Features,
+    query_scores: Tensor,
+    prototypes: Tensor,
+    options: Options,
+) -> Tensor:
+    """Weighted sum of the support and the most confident queries of each class, eq. (5).
+
+    `query_scores` are the cosines of the queries with `prototypes`, the basic ones.
+    """
+    support, query = UnitRows.of(support), UnitRows.of(query)
+    of_support, of_query, places = augmented_weights(
+        support, labels, query_scores, prototypes, options
+    )
+    return query.weighted_sum_at(places, of_query).add_(support.weighted_sum(of_support))
+
+
+def rectify(
+    support: Features, labels: Tensor, query: Features, ways: int, options: Options
+) -> Rectified:
+    """Shift the queries, rectify the prototypes once, classify the shifted queries by cosine."""
+    support, query = UnitRows.of(support), UnitRows.of(query)
+    prototypes = basic_prototypes(support, labels, ways)
+    shift = None
+    if options.shift:
+        shift = cross_class_shift(support, query)
+        query, scores = query.shifted_cosines(shift, prototypes)
+    else:
+        scores = query.cosines(prototypes)
+    if options.z != 0:
+        prototypes = rectified_prototypes(support, labels, query, scores, prototypes, options)
+        scores = query.cosines(prototypes)
+    return Rectified(prototypes, shift, scores)

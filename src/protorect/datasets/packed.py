@@ -1,0 +1,146 @@
+"""Packed data sets: one memory-mapped array of pictures a split, and a manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorect._utils.arrays import map_array
+from protorect.datasets.splits import SPLITS
+from protorect.errors import DataError, damaged, unknown_name
+
+FORMAT = "protorect-packed"
+VERSION = 1
+MANIFEST = "manifest.json"
+_AGAIN = "Prepare it again with `protorect prepare`."
+
+
+@dataclass(frozen=True)
+class PackedSplit:
+    """The pictures of one split.
+
+    Parameters
+    ----------
+    images
+        (n, size, size, channels) uint8, memory-mapped; pictures of a class side by side.
+    labels
+        (n,) int64, positions in `class_names`.
+    class_names
+        Sorted; no name is in two splits.
+    digest
+        SHA-256 over pictures, labels and names.
+    """
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    digest: str
+
+
+@dataclass(frozen=True)
+class PackedDataset:
+    """A folder made by `protorect prepare`.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    name
+        Of the data set.
+    size, channels
+        Of every picture.
+    mean, std
+        One a channel, of the training pictures, on a scale of 0 to 1.
+    flip
+        Whether a mirrored picture is still of its class.
+    crop_padding
+        Pixels to put around a picture for random crops.
+    manifest
+        All that is known about it.
+    """
+
+    path: Path
+    name: str
+    size: int
+    channels: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    flip: bool
+    crop_padding: int
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> PackedDataset:
+        """Open a packed folder, after checking that its arrays are what the manifest says."""
+        path = Path(path)
+        manifest = _manifest(path)
+        try:
+            opened = cls(
+                path=path,
+                name=str(manifest["dataset"]),
+                size=int(manifest["size"]),
+                channels=int(manifest["channels"]),
+                mean=tuple(float(value) for value in manifest["mean"]),
+                std=tuple(float(value) for value in manifest["std"]),
+                flip=bool(manifest["flip"]),
+                crop_padding=int(manifest["crop_padding"]),
+                manifest=manifest,
+            )
+            if not set(manifest["splits"]) <= set(SPLITS):
+                raise KeyError("splits")
+            for split in opened.splits:
+                opened.split(split)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise damaged(path / MANIFEST, f"its manifest lacks {error}", _AGAIN) from error
+        return opened
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those that hold pictures, in the order train, val, test."""
+        return tuple(split for split in SPLITS if split in self.manifest["splits"])
+
+    def split(self, name: str) -> PackedSplit:
+        """The pictures of train, val or test."""
+        if name not in self.splits:
+            raise unknown_name(f"split of {self.path}", name, self.splits)
+        record = self.manifest["splits"][name]
+        classes = tuple(str(one) for one in record["class_names"])
+        count = int(record["images"])
+        images = map_array(self.path / f"{name}.npy", "uint8", (count, *self._shape), _AGAIN)
+        labels = np.array(map_array(self.path / f"{name}-labels.npy", "int64", (count,), _AGAIN))
+        if np.any(np.diff(labels) < 0) or np.any(np.unique(labels) != np.arange(len(classes))):
+            reason = "its labels do not fit its classes"
+            raise damaged(self.path / f"{name}-labels.npy", reason, _AGAIN)
+        return PackedSplit(images, labels, classes, str(record["digest"]))
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        return (self.size, self.size, self.channels)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(
+            f"{path} is not a packed data set: it has no {MANIFEST}. "
+            "Make one with `protorect prepare`."
+        ) from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise damaged(path / MANIFEST, "it is not JSON", _AGAIN) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise DataError(f"{path / MANIFEST} is not of a packed data set ({FORMAT}).")
+    if document.get("version") != VERSION:
+        raise DataError(
+            f"{path} is of format version {document.get('version')}; this protorect reads "
+            f"version {VERSION}. {_AGAIN}"
+        )
+    return document

@@ -1,0 +1,1 @@
+"""Feature tables, episodes and the evaluation of methods on them."""

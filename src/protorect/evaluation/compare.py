@@ -1,0 +1,198 @@
+"""Every method on every feature set in several worlds, and what the ranks say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata, studentized_range
+from torch import Tensor
+
+from protorect._utils.progress import Progress
+from protorect.errors import ProtorectError
+from protorect.evaluation.evaluate import Result, evaluate
+from protorect.methods import METHODS, Method, chosen_methods
+
+ALPHA = 0.05  # of the critical difference
+
+
+@dataclass(frozen=True)
+class World:
+    """How the queries of an episode come about.
+
+    Parameters
+    ----------
+    name
+        What it is called in tables.
+    dirichlet
+        Concentration of the class proportions; None for equal classes.
+    distractors
+        Number of foreign classes among the queries.
+    """
+
+    name: str
+    dirichlet: float | None = None
+    distractors: int = 0
+
+
+def worlds(dirichlet: float = 2.0, distractors: int = 5) -> tuple[World, ...]:
+    """Equal classes, unequal ones, and equal ones with foreign classes among the queries."""
+    return (
+        World("balanced"),
+        World(f"unequal (Dirichlet {dirichlet:g})", dirichlet=dirichlet),
+        World(f"{distractors} distractor classes", distractors=distractors),
+    )
+
+
+@dataclass(frozen=True)
+class Column:
+    """All methods on the same episodes of one feature set in one world, at one shot."""
+
+    features: str
+    world: str
+    shot: int
+    results: tuple[Result, ...]
+
+    @property
+    def best(self) -> Result:
+        """The most accurate one."""
+        return max(self.results, key=lambda result: result.accuracy)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was measured.
+
+    Parameters
+    ----------
+    methods
+        Names, in the order of every column's results.
+    columns
+        One for each feature set, world and shot.
+    left_out
+        A sentence for each world that a feature set is too small for.
+    """
+
+    methods: tuple[str, ...]
+    columns: tuple[Column, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def accuracies(self) -> NDArray[np.float64]:
+        """In percent, (columns, methods)."""
+        return np.array([[r.accuracy for r in column.results] for column in self.columns])
+
+    @property
+    def ranks(self) -> NDArray[np.float64]:
+        """Mean rank of every method over the columns, (methods,); 1 is the best, ties share."""
+        ranks = rankdata(-self.accuracies, axis=1)
+        return np.asarray(ranks.mean(axis=0), dtype=np.float64)
+
+    @property
+    def critical_difference(self) -> float:
+        """By which two mean ranks must differ to be told apart (Nemenyi's test, 5 %).
+
+        Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", 2006. Columns
+        that share a feature set are not independent of each other, so it is a guide.
+        """
+        k, n = len(self.methods), len(self.columns)
+        if k < 2:
+            return 0.0
+        quantile = studentized_range.ppf(1 - ALPHA, k, np.inf) / np.sqrt(2)
+        return float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
+
+    @property
+    def behind_best(self) -> NDArray[np.float64]:
+        """By how many points every method is behind the best one at worst, (methods,)."""
+        accuracies = self.accuracies
+        return np.asarray((accuracies.max(axis=1, keepdims=True) - accuracies).max(axis=0))
+
+    @property
+    def episodes_per_second(self) -> NDArray[np.float64]:
+        """Of every method over all columns, (methods,); reading the features is not counted."""
+        episodes = sum(column.results[0].episodes for column in self.columns)
+        seconds = np.array([[r.seconds for r in column.results] for column in self.columns])
+        return np.asarray(episodes / np.maximum(seconds.sum(axis=0), 1e-9))
+
+
+def compare(
+    tables: Mapping[str, tuple[ArrayLike | Tensor, ArrayLike | Tensor]],
+    methods: str | Method | Sequence[str | Method] = tuple(METHODS),
+    *,
+    way: int = 5,
+    shot: Sequence[int] = (1, 5),
+    query: int = 15,
+    episodes: int = 600,
+    seed: int = 0,
+    dirichlet: float = 2.0,
+    distractors: int = 5,
+    device: str | torch.device | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run every method on the same episodes of every feature set in three worlds.
+
+    Parameters
+    ----------
+    tables
+        Features (n, dim) and labels (n,) by name.
+    methods
+        Names; all there are if not given.
+    way, shot, query, episodes, seed, device
+        See `evaluate`.
+    dirichlet, distractors
+        Of the second and the third world, see `worlds`.
+    progress
+        Called with the episodes done and to do.
+    """
+    chosen = chosen_methods(methods)
+    there = worlds(dirichlet, distractors)
+    total = len(tables) * len(there) * len(shot) * episodes
+    columns: list[Column] = []
+    left_out: list[str] = []
+    shape: dict[str, Any] = {"way": way, "shot": shot, "query": query, "episodes": episodes}
+    for i, (name, (features, labels)) in enumerate(tables.items()):
+        classes = len(np.unique(np.asarray(labels)))
+        for j, world in enumerate(there):
+            if way <= classes < way + world.distractors:
+                left_out.append(
+                    f"{name}, {world.name}: an episode needs {way + world.distractors} classes, "
+                    f"there are {classes}."
+                )
+                continue
+            before = (i * len(there) + j) * len(shot) * episodes
+            try:
+                results = evaluate(
+                    features,
+                    labels,
+                    chosen,
+                    **shape,
+                    seed=seed,
+                    dirichlet=world.dirichlet,
+                    distractors=world.distractors,
+                    device=device,
+                    progress=_after(progress, before, total),
+                )
+            except ProtorectError as error:
+                raise type(error)(f"{name}: {error}") from error
+            columns += _columns(name, world, shot, results)
+    return Comparison(tuple(one.name for one in chosen), tuple(columns), tuple(left_out))
+
+
+def _columns(
+    name: str, world: World, shots: Sequence[int], results: Sequence[Result]
+) -> list[Column]:
+    return [
+        Column(name, world.name, shot, tuple(r for r in results if r.shot == shot))
+        for shot in shots
+    ]
+
+
+def _after(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Progress of a part, told as progress of the whole."""
+    if progress is None:
+        return None
+    return lambda done, _: progress(before + done, total)

@@ -1,0 +1,227 @@
+"""Features x methods x episodes -> results with intervals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from protorect._utils.progress import Progress
+from protorect.core.functional import predictions
+from protorect.core.statistics import Estimate, mean_interval, paired_difference
+from protorect.core.unit_rows import UnitRows
+from protorect.errors import OptionError
+from protorect.evaluation.episodes import DISTRACTOR, Episodes, sample_episodes
+from protorect.evaluation.features import FeatureTable
+from protorect.methods import Method, chosen_methods
+
+CHUNK_BYTES = 24 * 2**20  # of features and scores worked on at a time: stays in the outer cache
+_SCORE_ARRAYS = 8  # arrays of the size of the scores that a method may hold at once
+
+
+@dataclass(frozen=True)
+class Result:
+    """How well one method did on one set of episodes.
+
+    Parameters
+    ----------
+    method
+        Its name, options included.
+    way, shot
+        Of the episodes.
+    query
+        Queries per class that were asked for, or on average where a file told the episodes.
+    accuracy, ci95
+        Mean over the episodes in percent, and the half-width of its 95 % interval.
+    seconds
+        What the method took on all episodes, reading the features not included.
+    per_episode
+        (episodes,), accuracy in percent.
+    predictions
+        (episodes, n_query), the class position 0 .. way - 1 predicted for each query.
+    """
+
+    method: str
+    way: int
+    shot: int
+    query: int
+    accuracy: float
+    ci95: float
+    seconds: float
+    per_episode: NDArray[np.float64] = field(repr=False)
+    predictions: NDArray[np.int32] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, method: str, episodes: Episodes, predicted: NDArray[np.int32], seconds: float
+    ) -> Result:
+        """From the class positions (episodes, n_query) that a method predicted."""
+        scored = episodes.query_way != DISTRACTOR
+        right = (predicted == episodes.query_way).sum(axis=1)  # no prediction equals DISTRACTOR
+        accuracies = 100 * right / scored.sum(axis=1)
+        return cls(
+            method,
+            episodes.way,
+            episodes.shot,
+            episodes.query_per_class,
+            *mean_interval(accuracies),
+            seconds=seconds,
+            per_episode=accuracies,
+            predictions=predicted,
+        )
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes."""
+        return len(self.per_episode)
+
+    def minus(self, other: Result) -> Estimate:
+        """Paired difference of the accuracies on the same episodes, with its own interval."""
+        return paired_difference(self.per_episode, other.per_episode)
+
+
+def evaluate(
+    features: ArrayLike | Tensor,
+    labels: ArrayLike | Tensor,
+    methods: str | Method | Sequence[str | Method] = ("cspn", "bd-cspn"),
+    *,
+    way: int = 5,
+    shot: int | Sequence[int] | None = None,
+    query: int = 15,
+    episodes: int | Episodes = 600,
+    seed: int = 0,
+    dirichlet: float | None = None,
+    distractors: int = 0,
+    device: str | torch.device | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Run every method on the same episodes.
+
+    Parameters
+    ----------
+    features
+        (n, dim), numpy or torch, floating point of any width.
+    labels
+        (n,), numbers or strings.
+    methods
+        Names, with options where wanted: "bd-cspn", "bd-cspn:z=4,epsilon=20"; "all" for all.
+    shot
+        One or several, which share their classes and queries; 1 and 5 if not given, or what
+        given episodes have.
+    way, query, seed, dirichlet, distractors
+        Of the episodes, see `sample_episodes`.
+    episodes
+        How many to draw, or `Episodes` that were drawn before from these labels; then `way`,
+        `query`, `seed`, `dirichlet` and `distractors` are theirs.
+    device
+        Where to compute; where the features are, if not given.
+    progress
+        Called with the episodes done and to do.
+
+    Returns
+    -------
+    list of Result
+        Shot by shot, in the order of `methods`.
+    """
+    chosen = chosen_methods(methods)
+    shots = _shots(shot, episodes)
+    table = FeatureTable.of(features, labels, device)
+    if isinstance(episodes, Episodes):
+        episodes.check_labels(table.labels)
+    else:
+        episodes = sample_episodes(
+            table.labels,
+            way=way,
+            shot=max(shots),
+            query=query,
+            episodes=episodes,
+            seed=seed,
+            dirichlet=dirichlet,
+            distractors=distractors,
+        )
+    told = told_of(progress, len(episodes) * len(shots))
+    by_shot = [_evaluate_shot(table, chosen, episodes.with_shot(k), told) for k in shots]
+    return [result for results in by_shot for result in results]
+
+
+def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[int]:
+    if shot is None:
+        return [episodes.shot] if isinstance(episodes, Episodes) else [1, 5]
+    shots: list[Any] = [shot] if isinstance(shot, Real) else list(cast("Sequence[int]", shot))
+    for one in shots:
+        if not isinstance(one, Integral) or one < 1:
+            raise OptionError(f"shot is {one!r}; it must be a whole number from 1 up.")
+    if not shots:
+        raise OptionError("no shot given.")
+    return [int(one) for one in shots]
+
+
+@torch.inference_mode()
+def _evaluate_shot(
+    table: FeatureTable, methods: list[Method], episodes: Episodes, told: Callable[[int], None]
+) -> list[Result]:
+    """Results of all methods on episodes of one shape, a bounded chunk at a time."""
+    predicted = np.empty((len(methods), *episodes.query.shape), dtype=np.int32)
+    seconds = np.zeros(len(methods))
+    labels = torch.arange(episodes.way).repeat_interleave(episodes.shot).to(table.rows.device)
+    for part, support, query in _tasks(table, episodes):
+        for i, chosen in enumerate(methods):
+            start = time.perf_counter()
+            predicted[i, part] = predictions(chosen(support, labels, query)).cpu().numpy()
+            seconds[i] += time.perf_counter() - start
+        told(part.stop - part.start)
+    return [
+        Result.of(chosen.name, episodes, predicted[i], float(seconds[i]))
+        for i, chosen in enumerate(methods)
+    ]
+
+
+def _tasks(table: FeatureTable, episodes: Episodes) -> Iterator[tuple[slice, UnitRows, UnitRows]]:
+    """Which episodes, their support and their queries, for one chunk after the other.
+
+    A chunk is valid until the next is asked for.
+    """
+    support = torch.from_numpy(episodes.support.reshape(len(episodes), -1))
+    query = torch.from_numpy(episodes.query)
+    dim, n_query = table.rows.shape[1], query.shape[1]
+    samples = support.shape[1] + n_query
+    size = _chunk_size(samples, dim, episodes.way, table.scale.element_size())
+    # One buffer for all chunks: fresh memory would have to be mapped by the system each time.
+    buffer = table.rows.new_empty((min(size, len(query)) * n_query, dim))
+    for start in range(0, len(query), size):
+        part = slice(start, min(start + size, len(query)))
+        yield part, _gather(table, support[part]), _gather(table, query[part], buffer)
+
+
+def _gather(table: FeatureTable, samples: Tensor, buffer: Tensor | None = None) -> UnitRows:
+    """Rows of the table by number (tasks, n), written into the buffer if there is one."""
+    samples = samples.to(table.rows.device)
+    out = None if buffer is None else buffer[: samples.numel()]
+    rows = torch.index_select(table.rows, 0, samples.flatten(), out=out)
+    return UnitRows(rows.view(*samples.shape, -1).to(table.scale.dtype), table.scale[samples])
+
+
+def _chunk_size(samples: int, dim: int, ways: int, item: int) -> int:
+    """How many episodes are worked on at a time."""
+    bytes_each = samples * (dim + _SCORE_ARRAYS * ways) * item
+    return max(1, CHUNK_BYTES // bytes_each)
+
+
+def told_of(progress: Progress | None, total: int) -> Callable[[int], None]:
+    """A function to be called with the number of episodes done since the last time."""
+    done = 0
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
+    return tell

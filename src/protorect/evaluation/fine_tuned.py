@@ -1,0 +1,131 @@
+"""Methods that fine-tune the network, on episodes of the pictures that features were made from."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protorect._utils.progress import Progress
+from protorect._utils.tensors import on_device
+from protorect.backbones.base import Backbone
+from protorect.backbones.inference import batch_size, laid_out, prepared
+from protorect.backbones.preprocessing import Preprocessing
+from protorect.core.functional import predictions
+from protorect.datasets.packed import PackedDataset
+from protorect.embedding.extractor import Extractor
+from protorect.embedding.finished import made_by
+from protorect.errors import DataError
+from protorect.evaluation.episodes import Episodes
+from protorect.evaluation.evaluate import Result, told_of
+from protorect.methods import PictureMethod
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """A trained network, and the pictures it is to look at.
+
+    Parameters
+    ----------
+    backbone, preprocessing
+        The network, and what it wants done to a picture.
+    images
+        (n, height, width, channels) uint8; row i is the picture behind row i of the features.
+    """
+
+    backbone: Backbone
+    preprocessing: Preprocessing
+    images: NDArray[np.uint8]
+
+    @classmethod
+    def behind(
+        cls,
+        features: str | os.PathLike[str],
+        network: str | os.PathLike[str],
+        packed: str | os.PathLike[str],
+    ) -> Pictures:
+        """What made a feature file or store; anything else is refused.
+
+        Parameters
+        ----------
+        features
+            Written by `protorect extract`.
+        network
+            What `Extractor.load` takes: a run, a file of weights, or the name of pretrained ones.
+        packed
+            The folder that `protorect prepare` made.
+        """
+        held = made_by(Path(features))
+        if "split" not in held:
+            raise DataError(
+                f"{features} does not say which pictures made it. Write it with "
+                "`protorect extract`, which does."
+            )
+        extractor, data = Extractor.load(network), PackedDataset.open(packed)
+        asked = extractor.made_by(data, str(held["split"]))
+        differ = [name for name in asked if held.get(name) != asked[name]]
+        if differ:
+            raise DataError(
+                f"{features} was not made by {network} from {packed}: {', '.join(differ)} "
+                f"{'differs' if len(differ) == 1 else 'differ'}. Give what `protorect extract` was "
+                "given."
+            )
+        images = data.split(asked["split"]).images
+        return cls(extractor.backbone, extractor.preprocessing_for(data.mean), images)
+
+    def of_rows(self, rows: NDArray[Any], device: str | torch.device) -> Tensor:
+        """The pictures of these rows as the network wants them, (n, channels, size, size)."""
+        return prepared(self.backbone, self.images[rows], self.preprocessing, device)
+
+
+def evaluate_fine_tuned(
+    pictures: Pictures,
+    methods: Sequence[PictureMethod],
+    *,
+    shot: Sequence[int],
+    episodes: Episodes,
+    device: str | torch.device | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Run every method on the same episodes, as `evaluate` does; shot by shot.
+
+    Episode by episode: after one step each has a network of its own, so there is nothing that a
+    batch of them could share, and one keeps the processor busy.
+    """
+    device = on_device(torch.empty(0), device or "cpu").device
+    laid_out(pictures.backbone, device, torch.channels_last)
+    told = told_of(progress, len(episodes) * len(shot) * len(methods))
+    return [
+        _evaluate(pictures, chosen, episodes.with_shot(k), device, told)
+        for k in shot
+        for chosen in methods
+    ]
+
+
+def _evaluate(
+    pictures: Pictures,
+    chosen: PictureMethod,
+    episodes: Episodes,
+    device: torch.device,
+    told: Callable[[int], None],
+) -> Result:
+    predicted = np.empty(episodes.query.shape, dtype=np.int32)
+    labels = torch.arange(episodes.way, device=device).repeat_interleave(episodes.shot)
+    at_once, seconds = batch_size(pictures.backbone), 0.0
+    for i in range(len(episodes)):
+        support = pictures.of_rows(episodes.support[i].ravel(), device)
+        query = pictures.of_rows(episodes.query[i], device)
+        start = time.perf_counter()
+        scores = chosen(pictures.backbone, support, labels, query, at_once)
+        predicted[i] = predictions(scores).cpu().numpy()
+        seconds += time.perf_counter() - start
+        told(1)
+    return Result.of(chosen.name, episodes, predicted, seconds)

@@ -1,0 +1,160 @@
+"""Z chosen on validation classes, as the paper does, before the test classes are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from protorect._utils.progress import Progress
+from protorect.errors import OptionError
+from protorect.evaluation.episodes import Episodes
+from protorect.evaluation.evaluate import Result, evaluate
+from protorect.methods import Method, method
+
+Z = int | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The Z that one method is to use at one shot.
+
+    Parameters
+    ----------
+    method, shot
+        For which.
+    z
+        The best of those tried, the smallest of them in a tie; None for no limit.
+    tried
+        Every Z that was tried.
+    accuracy
+        (len(tried),), in percent on the validation episodes.
+    """
+
+    method: str
+    shot: int
+    z: Z
+    tried: tuple[Z, ...]
+    accuracy: NDArray[np.float64]
+
+
+def has_free_z(chosen: Method) -> bool:
+    """Whether a method rectifies with a Z that was not given behind its name."""
+    written = chosen.name.partition(":")[2]
+    fixed = any(item.startswith("z=") for item in written.split(","))
+    return getattr(chosen.options, "z", 0) != 0 and not fixed
+
+
+def z_grid(query: int) -> tuple[Z, ...]:
+    """Every Z up to the number of queries of a class, and no limit."""
+    return (*range(query + 1), None)
+
+
+def choose_z(
+    features: ArrayLike | Tensor,
+    labels: ArrayLike | Tensor,
+    methods: Sequence[str | Method],
+    *,
+    shot: Sequence[int],
+    way: int = 5,
+    query: int = 15,
+    episodes: int = 600,
+    seed: int = 0,
+    tried: Sequence[Z] | None = None,
+    device: str | torch.device | None = None,
+    progress: Progress | None = None,
+) -> list[Choice]:
+    """The best Z of every method that leaves it open, at every shot, on validation episodes.
+
+    Parameters
+    ----------
+    features, labels
+        (n, dim) and (n,), of validation classes.
+    methods
+        Those without a Z, or with one behind the name, are passed over.
+    shot, way, query
+        As the test episodes will have them.
+    episodes, seed
+        Of the validation episodes.
+    tried
+        What to choose from; `z_grid` of the queries if not given.
+    device, progress
+        See `evaluate`.
+    """
+    grid = z_grid(query) if tried is None else tuple(tried)
+    if not grid:
+        raise OptionError("no Z given to choose from.")
+    free = [chosen for chosen in map(method, methods) if has_free_z(chosen)]
+    if not free:
+        return []
+    results = evaluate(
+        features,
+        labels,
+        [chosen.with_options(z=z) for chosen in free for z in grid],
+        way=way,
+        shot=shot,
+        query=query,
+        episodes=episodes,
+        seed=seed,
+        device=device,
+        progress=progress,
+    )
+    accuracy = np.array([result.accuracy for result in results])
+    accuracy = accuracy.reshape(len(shot), len(free), len(grid))
+    order = sorted(range(len(grid)), key=lambda i: _size(grid[i]))  # ties go to the smaller
+    best = np.array(order)[accuracy[..., order].argmax(axis=-1)]
+    return [
+        Choice(chosen.name, k, grid[best[i, j]], grid, accuracy[i, j])
+        for i, k in enumerate(shot)
+        for j, chosen in enumerate(free)
+    ]
+
+
+def evaluate_chosen(
+    features: ArrayLike | Tensor,
+    labels: ArrayLike | Tensor,
+    methods: Sequence[str | Method],
+    choices: Sequence[Choice],
+    *,
+    shot: Sequence[int],
+    episodes: Episodes,
+    device: str | torch.device | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """`evaluate` with the Z chosen for each method and shot; results keep the plain names."""
+    named = [method(spelling) for spelling in methods]
+    results = []
+    for k in shot:
+        found = evaluate(
+            features,
+            labels,
+            [with_choice(chosen, k, choices) for chosen in named],
+            shot=k,
+            episodes=episodes,
+            device=device,
+            progress=progress,
+        )
+        pairs = zip(found, named, strict=True)
+        results += [replace(result, method=chosen.name) for result, chosen in pairs]
+    return results
+
+
+def with_choice(chosen: Method, shot: int, choices: Sequence[Choice]) -> Method:
+    """The method with the Z chosen for it at this shot, or as it is if none was."""
+    for choice in choices:
+        if (choice.method, choice.shot) == (chosen.name, shot):
+            return chosen.with_options(z=choice.z)
+    return chosen
+
+
+def z_text(z: Z) -> str:
+    """Z as it is written behind a method's name."""
+    return "all" if z is None else str(z)
+
+
+def _size(z: Z) -> float:
+    return float("inf") if z is None else z

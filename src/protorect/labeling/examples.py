@@ -1,0 +1,136 @@
+"""The labelled examples: class folders, or a table of paths and labels."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from protorect._utils.text import printable
+from protorect.embedding.pipeline import Embedded
+from protorect.errors import DataError
+from protorect.images.archives import list_pictures
+from protorect.images.find import PathLike, read_text, stored
+from protorect.images.stored import StoredPicture
+
+ExampleSource = PathLike | Mapping[str, Sequence[PathLike]]
+_WAYS_TO_GIVE = "a folder of class folders, as EXAMPLES/cat/1.jpg, or a CSV file with path,label"
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Labelled pictures, before they are read.
+
+    Parameters
+    ----------
+    pictures, labels
+        In step.
+    classes
+        Every class, sorted; one without a picture included.
+    """
+
+    pictures: tuple[StoredPicture, ...]
+    labels: tuple[str, ...]
+    classes: tuple[str, ...]
+
+
+def find_examples(source: ExampleSource) -> Examples:
+    """List the examples without reading them.
+
+    Parameters
+    ----------
+    source
+        A folder of class folders; a CSV file with the columns path and label, its paths relative
+        to its own folder; or lists of pictures by label.
+    """
+    if isinstance(source, Mapping):
+        rows = [(stored(path), str(label)) for label, paths in source.items() for path in paths]
+        examples = _examples(rows, map(str, source))
+    elif os.path.isdir(source):
+        examples = _from_folders(Path(source))
+    elif os.path.exists(source):
+        examples = _from_table(os.fspath(source))
+    else:
+        where = printable(os.fspath(source))
+        raise DataError(f"there are no examples at {where}; give {_WAYS_TO_GIVE}.")
+    if len(examples.classes) < 2:
+        only = f"one class only, {examples.classes[0]!r}" if examples.classes else "no class"
+        raise DataError(f"the examples have {only}; give at least two classes: {_WAYS_TO_GIVE}.")
+    return examples
+
+
+def _from_folders(root: Path) -> Examples:
+    listing = list_pictures(root, scratch=root)  # scratch is for archives only
+    loose = [picture.path for picture in listing.pictures if not picture.folders]
+    if loose:
+        raise DataError(
+            f"{loose[0]} lies in {printable(str(root))} itself, in no class; put every example "
+            "into the folder of its class."
+        )
+    rows = [
+        (stored(picture.file, picture.path), picture.folders[0]) for picture in listing.pictures
+    ]
+    names = (folder for folder in listing.folders if "/" not in folder)
+    return _examples(rows, (name for name in names if not name.startswith((".", "__MACOSX"))))
+
+
+def _from_table(file: str) -> Examples:
+    """A header that names path and label, among other columns, or rows of just those two."""
+    table = list(csv.reader(io.StringIO(read_text(file), newline="")))
+    shown = printable(file)
+    header = [cell.strip().lower() for cell in table[0]] if table else []
+    if "path" in header and "label" in header:
+        path_at, label_at, first = header.index("path"), header.index("label"), 1
+    else:
+        path_at, label_at, first = 0, 1, 0
+    folder = os.path.dirname(os.path.abspath(file))
+    rows = []
+    for number, cells in enumerate(table[first:], first + 1):
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) <= max(path_at, label_at):
+            raise DataError(f"{shown}, row {number}: {','.join(cells)!r} is not path,label.")
+        name, label = cells[path_at].strip(), cells[label_at].strip()
+        picture = stored(os.path.join(folder, name), name)
+        if picture.problem:
+            raise DataError(f"{shown}, row {number}: {picture.path}: {picture.problem}.")
+        if not label:
+            raise DataError(f"{shown}, row {number}: {picture.path} has no label.")
+        rows.append((picture, label))
+    return _examples(rows, ())
+
+
+def _examples(rows: Sequence[tuple[StoredPicture, str]], names: Iterable[str]) -> Examples:
+    labels = tuple(label for _, label in rows)
+    classes = tuple(sorted({*labels, *names}))
+    return Examples(tuple(picture for picture, _ in rows), labels, classes)
+
+
+def read_labels(found: Examples, embedded: Embedded) -> list[str]:
+    """Labels of the examples that could be read: some of every class, each picture in one only."""
+    unread = {problem.path for problem in embedded.problems}
+    pairs = zip(found.pictures, found.labels, strict=True)
+    labels = [label for picture, label in pairs if picture.file not in unread]
+    _check_labels(found, embedded, labels)
+    return labels
+
+
+def _check_labels(found: Examples, embedded: Embedded, labels: list[str]) -> None:
+    for name in sorted(set(found.classes) - set(labels)):
+        pairs = zip(found.pictures, found.labels, strict=True)
+        unread = [picture.path for picture, label in pairs if label == name]
+        told = f" ({len(unread)} unreadable: {', '.join(unread[:3])})" if unread else ""
+        raise DataError(
+            f"the class {name} has no readable example{told}. Add at least one .jpg or .png."
+        )
+    first: dict[bytes, tuple[str, str]] = {}
+    for picture, content, label in zip(embedded.pictures, embedded.contents, labels, strict=True):
+        path, other = first.setdefault(content, (picture.path, label))
+        if other != label:
+            raise DataError(
+                f"the same picture is an example of two classes: {path} ({other}) and "
+                f"{picture.path} ({label}). Remove one of them."
+            )

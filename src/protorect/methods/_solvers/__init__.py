@@ -1,0 +1,1 @@
+"""Numerical solvers that several methods share."""

@@ -1,0 +1,1 @@
+"""Calibrated probabilities, out-of-distribution scores and the thresholds on them."""

@@ -1,0 +1,82 @@
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from protorect import DataError
+from protorect._utils.files import check_writable, write_text, written_whole
+
+
+def test_text_is_written_and_replaced(tmp_path):
+    path = tmp_path / "new" / "a.txt"
+    write_text(path, "first")
+    write_text(path, "zweite ü")
+    assert path.read_text(encoding="utf-8") == "zweite ü"
+    assert os.listdir(path.parent) == ["a.txt"]
+
+
+def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail():
+        with written_whole(path) as beside:
+            beside.write_text("half")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_permissions_are_those_of_an_ordinary_file(tmp_path):
+    write_text(tmp_path / "a.txt", "x")
+    (tmp_path / "b.txt").write_text("x")
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.txt", "b.txt")}
+    assert len(modes) == 1
+
+
+@pytest.mark.parametrize("write", [check_writable, lambda path: write_text(path, "x")])
+def test_an_unwritable_place_is_one_clear_sentence(tmp_path, write):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"cannot write .*file/a.txt: .*\.$"):
+        write(tmp_path / "file" / "a.txt")
+    with pytest.raises(DataError, match="it is a folder; give the name of a file"):
+        write(tmp_path)
+
+
+def test_checking_leaves_no_trace(tmp_path):
+    check_writable(tmp_path / "a.txt")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_check_makes_no_folders(tmp_path):
+    check_writable(tmp_path / "not" / "there" / "a.txt")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    write_text(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+
+
+def test_permissions_of_a_replaced_file_are_kept(tmp_path):
+    (tmp_path / "a.txt").write_text("old")
+    (tmp_path / "a.txt").chmod(0o600)
+    write_text(tmp_path / "a.txt", "new")
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o600
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(pipe.read_text)
+        write_text(pipe, "through")
+        assert read.result(timeout=10) == "through"
+    assert pipe.is_fifo()

@@ -1,0 +1,235 @@
+"""`UnitRows` keeps rows as factors; written out, they must be the rows that it computes with."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from protorect.core.unit_rows import UnitRows, inverse, row_norms
+from reference import rectification as paper
+
+EXACT = {"rtol": 0, "atol": 1e-12}
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    random = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=random, dtype=torch.float64)
+
+
+def rows() -> Tensor:
+    """(3, 7, 5), of many lengths, two of them zero."""
+    features = drawn(3, 7, 5) * torch.logspace(-3, 3, 7, dtype=torch.float64).unsqueeze(-1)
+    features[0, 2] = 0
+    features[2, 6] = 0
+    return features
+
+
+def shift() -> Tensor:
+    return 0.4 * drawn(3, 5, seed=1)
+
+
+@pytest.fixture(params=["plain", "shifted"])
+def unit(request) -> UnitRows:
+    plain = UnitRows.of(rows())
+    return plain if request.param == "plain" else plain.shifted(shift())
+
+
+def directions() -> Tensor:
+    return drawn(3, 4, 5, seed=2) * torch.tensor([[0.01], [1.0], [7.0], [0.0]], dtype=torch.float64)
+
+
+def each(function, features: Tensor, *others: Tensor) -> Tensor:
+    """A function of the reading on every row of every task."""
+    return torch.from_numpy(
+        np.array(
+            [
+                [function(row, *(other[task].numpy() for other in others)) for row in rows.numpy()]
+                for task, rows in enumerate(features)
+            ]
+        )
+    )
+
+
+# --- what is written out ------------------------------------------------------------------------
+
+
+def test_written_out_they_are_the_normalised_rows():
+    written = UnitRows.of(rows()).materialise()
+    torch.testing.assert_close(written, each(paper.normalised, rows()), **EXACT)
+    assert not written[0, 2].any()
+
+
+def test_written_out_shifted_they_are_normalised_again():
+    written = UnitRows.of(rows()).shifted(shift()).materialise()
+    torch.testing.assert_close(written, each(paper.shifted, rows(), shift()), **EXACT)
+    torch.testing.assert_close(written.norm(dim=-1), torch.ones(3, 7).double(), **EXACT)
+
+
+def test_cosines_are_those_of_the_rows_written_out(unit):
+    got = unit.cosines(directions())
+    expected = each(
+        lambda row, *ways: [paper.cosine(row, way) for way in ways[0]],
+        unit.materialise(),
+        directions(),
+    )
+    torch.testing.assert_close(got, expected, **EXACT)
+    assert not got[..., 3].any()  # the zero direction
+
+
+def test_products_are_those_of_the_rows_written_out(unit):
+    expected = unit.materialise() @ directions().mT
+    torch.testing.assert_close(unit.products(directions()), expected, **EXACT)
+
+
+def test_cosines_with_other_rows(unit):
+    others = UnitRows.of(drawn(3, 6, 5, seed=4))
+    expected = unit.materialise() @ others.materialise().mT
+    torch.testing.assert_close(unit.cosines_with(others), expected, **EXACT)
+
+
+def test_rows_as_they_came_have_their_own_length():
+    for given in (rows(), UnitRows.of(rows())):
+        plain = UnitRows.as_they_came(given)
+        assert torch.equal(plain.materialise(), rows())
+        torch.testing.assert_close(plain.mean(), rows().mean(dim=1), **EXACT)
+    assert UnitRows.as_they_came(rows().half()).rows.dtype == torch.float32
+
+
+def test_weighted_sums_are_those_of_the_rows_written_out(unit):
+    weights = drawn(3, 7, 4, seed=3)
+    expected = torch.einsum("tnw,tnd->twd", weights, unit.materialise())
+    torch.testing.assert_close(unit.weighted_sum(weights), expected, **EXACT)
+
+
+def test_weights_may_be_shared_by_the_tasks(unit):
+    weights = drawn(7, 4, seed=3)
+    expected = unit.weighted_sum(weights.expand(3, 7, 4))
+    torch.testing.assert_close(unit.weighted_sum(weights), expected, **EXACT)
+
+
+def test_the_mean_is_that_of_the_rows_written_out(unit):
+    torch.testing.assert_close(unit.mean(), unit.materialise().mean(dim=-2), **EXACT)
+
+
+def test_shifted_cosines_are_both_in_one():
+    plain = UnitRows.of(rows())
+    unit, cosines = plain.shifted_cosines(shift(), directions())
+    expected = plain.shifted(shift())
+    torch.testing.assert_close(unit.materialise(), expected.materialise(), **EXACT)
+    torch.testing.assert_close(cosines, expected.cosines(directions()), **EXACT)
+
+
+# --- corners ------------------------------------------------------------------------------------
+
+
+def test_rows_shifted_once_are_not_shifted_again():
+    unit = UnitRows.of(rows()).shifted(shift())
+    with pytest.raises(ValueError, match="shifted already"):
+        unit.shifted(shift())
+    with pytest.raises(ValueError, match="shifted already"):
+        unit.shifted_cosines(shift(), directions())
+
+
+def test_a_shift_of_zero_changes_nothing():
+    unit = UnitRows.of(rows()).shifted(torch.zeros(3, 5, dtype=torch.float64))
+    torch.testing.assert_close(unit.materialise(), UnitRows.of(rows()).materialise(), **EXACT)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_row_shifted_onto_zero_stays_there(dtype):
+    features = torch.tensor([[[1.0, 2.0, 3.0], [3.0, -1.0, 0.5]]], dtype=dtype)
+    away = -UnitRows.of(features).materialise()[:, 0]
+    unit = UnitRows.of(features).shifted(away)
+    assert not unit.materialise()[0, 0].any()
+    assert not unit.cosines(torch.eye(3, dtype=dtype).unsqueeze(0))[0, 0].any()
+    assert unit.materialise()[0, 1].norm() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_rounding_leaves_of_zero_is_not_blown_up(dtype):
+    """A hundred tasks of one row each, shifted onto zero; some miss it by a rounding."""
+    unit = UnitRows.of(drawn(100, 1, 16).to(dtype))
+    assert not unit.shifted(-unit.materialise().squeeze(1)).materialise().any()
+
+
+def test_unit_rows_of_unit_rows_are_the_same():
+    unit = UnitRows.of(rows())
+    assert UnitRows.of(unit) is unit
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_kept_in_float32_or_better(dtype):
+    unit = UnitRows.of(rows().to(dtype))
+    computed = torch.float64 if dtype == torch.float64 else torch.float32
+    assert unit.rows.dtype == unit.scale.dtype == unit.materialise().dtype == computed
+    assert row_norms(rows().to(dtype)).dtype == computed
+
+
+def test_nothing_given_is_modified():
+    given = [rows(), shift(), directions(), drawn(3, 7, 4, seed=3)]
+    before = [part.clone() for part in given]
+    plain = UnitRows.of(given[0])
+    unit, _ = plain.shifted_cosines(given[1], given[2])
+    kept = [unit.rows.clone(), unit.scale.clone(), unit.gain.clone(), unit.shift.clone()]
+    for each_unit in (plain, unit):
+        each_unit.cosines(given[2])
+        each_unit.weighted_sum(given[3])
+        each_unit.mean()
+        each_unit.materialise()
+    for one, other in zip(given, before, strict=True):
+        assert torch.equal(one, other)
+    for one, other in zip((unit.rows, unit.scale, unit.gain, unit.shift), kept, strict=True):
+        assert torch.equal(one, other)
+
+
+# --- lengths ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1.0, 1e14, 1e16, 1e30, 1e37, 1e-14, 1e-16, 1e-30, 1e-37])
+def test_row_norms_are_exact_at_any_size(size):
+    features = (rows()[:, 3:4] * size).float()  # of a size of its own, about 1
+    got = row_norms(features)
+    expected = each(paper.length, features.double())
+    torch.testing.assert_close(got.double(), expected, rtol=1e-6, atol=0)
+
+
+def test_row_norms_of_all_sizes_in_one_table():
+    sizes = torch.tensor([0.0, 1e-38, 1e-25, 1e-5, 1.0, 1e5, 1e25, 1e38])
+    features = torch.stack([sizes, -2 * sizes, 2 * sizes], dim=-1)  # 3 times as long
+    torch.testing.assert_close(row_norms(features), 3 * sizes, rtol=1e-6, atol=0)
+
+
+def test_row_norms_of_float64_beyond_float32():
+    features = torch.tensor([[3e200, 4e200], [3e-200, 4e-200], [3.0, 4.0]], dtype=torch.float64)
+    expected = torch.tensor([5e200, 5e-200, 5.0], dtype=torch.float64)
+    torch.testing.assert_close(row_norms(features), expected, rtol=1e-12, atol=0)
+
+
+def test_row_norms_of_float16_do_not_leave_its_range():
+    features = torch.full((1, 100), 6e4, dtype=torch.float16)
+    assert row_norms(features).item() == pytest.approx(10 * float(features[0, 0]), rel=1e-6)
+
+
+def test_row_norms_leave_the_rows_as_they_are():
+    features = torch.tensor([[1e30, 2e30], [0.0, 0.0], [1e-30, 0.0]])
+    before = features.clone()
+    row_norms(features)
+    assert torch.equal(features, before)
+
+
+def test_inverse():
+    assert inverse(torch.tensor([0.0, 0.5, 4.0])).tolist() == [0.0, 2.0, 0.25]
+    assert math.isclose(inverse(torch.tensor(1e30)).item(), 1e-30, rel_tol=1e-6)
+
+
+def test_a_sum_at_places_is_the_sum_with_zero_weights_elsewhere(unit):
+    places = torch.tensor([[0, 6, 2], [5, 6, 1]]).expand(3, 2, 3)  # (tasks, k, ways)
+    weights = drawn(3, 2, 3, seed=4)
+    everywhere = torch.zeros(3, 7, 3, dtype=torch.float64).scatter_add(-2, places, weights)
+    got = unit.weighted_sum_at(places, weights)
+    torch.testing.assert_close(got, unit.weighted_sum(everywhere), **EXACT)
+    assert got.shape == (3, 3, 5)

@@ -1,0 +1,26 @@
+"""What is known of each data set."""
+
+import pytest
+
+from protorect.datasets.catalogue import DATASETS, dataset
+from protorect.datasets.layouts.class_folders import _plain, _spellings
+from protorect.errors import OptionError
+
+
+@pytest.mark.parametrize("known", DATASETS.values(), ids=DATASETS)
+def test_everything_is_said(known):
+    assert all((known.expects, known.source, known.licence))
+    assert known.turns in (1, 4)
+    assert dataset(known.name) is known
+
+
+@pytest.mark.parametrize("name", [name for name in DATASETS if DATASETS[name].split])
+def test_no_two_classes_share_a_folder_name(name):
+    split = DATASETS[name].split
+    assert len({_plain(one) for one in split.names}) == len(split.names)
+    assert set(_spellings(split).values()) == split.names
+
+
+def test_an_unknown_name():
+    with pytest.raises(OptionError, match="Did you mean 'cub'"):
+        dataset("cubs")

@@ -1,0 +1,132 @@
+"""A packed folder is opened only if it is what its manifest says."""
+
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from helpers.pictures import class_folders
+from protorect.datasets.packed import PackedDataset
+from protorect.datasets.prepare import prepare
+from protorect.errors import DataError, OptionError
+
+
+@pytest.fixture
+def path(tmp_path):
+    root = class_folders(tmp_path / "root", ["ant", "bee", "cat"])
+    prepare("folder", root, tmp_path / "packed", size=12)
+    return tmp_path / "packed"
+
+
+def change(path, **values):
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest.update(values)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+
+
+def refused(path, match):
+    with pytest.raises(DataError, match=match) as caught:
+        PackedDataset.open(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_in_it(path):
+    packed = PackedDataset.open(path)
+    assert (packed.name, packed.size, packed.channels) == ("folder", 12, 3)
+    assert (packed.flip, packed.crop_padding, packed.splits) == (True, 1, ("train", "val", "test"))
+    assert len(packed.mean) == len(packed.std) == 3
+    train = packed.split("train")
+    assert isinstance(train.images, np.memmap)
+    assert (train.images.dtype, train.images.shape) == (np.uint8, (3, 12, 12, 3))
+    assert not train.images.flags.writeable
+    np.testing.assert_array_equal(train.labels, [0, 0, 0])
+    assert train.labels.dtype == np.int64
+    assert len(train.digest) == 64
+    assert train.digest != packed.split("val").digest
+
+
+def test_the_digest_follows_the_pictures(tmp_path, path):
+    root = tmp_path / "root"
+    before = {s: PackedDataset.open(path).split(s) for s in ("train", "val", "test")}
+    (root / "ant" / "1.png").unlink()
+    after = prepare("folder", root, tmp_path / "again", size=12)
+    changed = {name for name, split in before.items() if split.digest != after.split(name).digest}
+    assert changed == {name for name, split in before.items() if "ant" in split.class_names}
+
+
+def test_an_unknown_split(path):
+    with pytest.raises(OptionError, match="Did you mean 'train'"):
+        PackedDataset.open(path).split("training")
+
+
+def test_what_is_no_packed_folder(path, tmp_path):
+    refused(tmp_path, r"has no manifest\.json")
+    refused(tmp_path / "absent", r"has no manifest\.json")
+    refused(path / "train.npy", r"has no manifest\.json")
+
+
+def test_another_format(path):
+    change(path, format="other")
+    refused(path, "is not of a packed data set")
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_another_version(path, version):
+    change(path, version=version)
+    refused(path, f"format version {version}; this protorect reads version 1")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000])
+def test_a_manifest_that_is_none(path, text):
+    (path / "manifest.json").write_text(text)
+    refused(path, "is not JSON|is not of a packed")
+
+
+@pytest.mark.parametrize("key", ["dataset", "size", "channels", "mean", "std", "flip", "splits"])
+def test_a_manifest_that_lacks_something(path, key):
+    manifest = json.loads((path / "manifest.json").read_text())
+    del manifest[key]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    refused(path, "its manifest lacks")
+
+
+def test_another_size_than_the_arrays(path):
+    change(path, size=13)
+    refused(path, r"holds uint8 \(3, 12, 12, 3\), the manifest says uint8 \(3, 13, 13, 3\)")
+
+
+def test_a_split_that_is_none(path):
+    change(path, splits={"../train": {}})
+    refused(path, "its manifest lacks")
+
+
+def test_a_missing_array(path):
+    (path / "val.npy").unlink()
+    refused(path, r"val\.npy is damaged: the file is missing")
+
+
+@pytest.mark.parametrize("length", [0, 50, 200, 500])
+def test_a_truncated_array(path, length):
+    os.truncate(path / "val.npy", length)
+    refused(path, r"val\.npy is damaged")
+
+
+def test_an_array_with_something_behind(path):
+    with (path / "val.npy").open("ab") as file:
+        file.write(b"x")
+    refused(path, "longer than its array")
+
+
+def test_pickled_labels_are_not_read(path):
+    (path / "train-labels.npy").write_bytes(pickle.dumps([0, 0, 0]))
+    refused(path, r"train-labels\.npy is damaged")
+    np.save(path / "train-labels.npy", np.array([0, 0, 0], object), allow_pickle=True)
+    refused(path, r"train-labels\.npy is damaged")
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1], [-1, 0, 0], [1, 1, 1]])
+def test_labels_that_do_not_fit(path, labels):
+    np.save(path / "train-labels.npy", np.array(labels))
+    refused(path, "do not fit its classes")

@@ -1,0 +1,126 @@
+"""Pickles are read without executing anything in them."""
+
+import operator
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from protorect.datasets.pickles import load_plain_pickle
+from protorect.errors import DataError
+
+PLAIN = {
+    "image_data": np.arange(24, dtype=np.uint8).reshape(2, 2, 2, 3),
+    b"class_dict": {"n01": [0, 1], "n02": []},
+    "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "big-endian": np.arange(3, dtype=">i4"),
+    "numbers": [1, -(2**70), 2.5, None, True, (1, 2)],
+}
+
+
+class Runs:
+    def __init__(self, function, *arguments):
+        self.call = (function, arguments)
+
+    def __reduce__(self):
+        return self.call
+
+
+def written(path, data):
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_plain_values_and_arrays_come_back(tmp_path, protocol):
+    found = load_plain_pickle(written(tmp_path / "p", pickle.dumps(PLAIN, protocol)))
+    assert list(found) == list(PLAIN)
+    for key, value in PLAIN.items():
+        same = np.array_equal if isinstance(value, np.ndarray) else operator.eq
+        assert same(found[key], value)
+
+
+def test_the_names_of_older_numpy_are_known(tmp_path):
+    data = pickle.dumps(PLAIN["image_data"], 2).replace(b"numpy._core", b"numpy.core")
+    found = load_plain_pickle(written(tmp_path / "p", data))
+    np.testing.assert_array_equal(found, PLAIN["image_data"])
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_os_system_is_refused_by_name_and_not_run(tmp_path, protocol):
+    mark = tmp_path / "mark"
+    data = pickle.dumps({"image_data": Runs(os.system, f"touch {mark}")}, protocol)
+    with pytest.raises(DataError, match=r"asks for posix\.system, which is never run"):
+        load_plain_pickle(written(tmp_path / "p", data))
+    assert not mark.exists()
+    pickle.loads(data)  # it would have run
+    assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        eval,
+        np.load,
+        Runs(np.ndarray, (10**6,)),
+        np.array([{}], dtype=object),
+        np.array([(1, 2)], dtype=[("a", "i4"), ("b", "i4")]),
+        np.float64(1),
+        Runs(np.dtype, "O"),
+        {1, 2}.__class__,
+    ],
+    ids=["eval", "np.load", "ndarray", "objects", "records", "scalar", "dtype", "set"],
+)
+def test_anything_else_is_refused(tmp_path, value):
+    path = written(tmp_path / "p", pickle.dumps(value))
+    with pytest.raises(DataError, match="never run|not a whole pickle"):
+        load_plain_pickle(path)
+
+
+@pytest.mark.parametrize("flags", [1, 2, 63, 255])
+def test_a_forged_type_cannot_claim_that_numbers_are_pointers(tmp_path, flags):
+    """numpy itself takes these flags from a pickle and then follows the numbers as pointers."""
+    kind = b"cnumpy\ndtype\n(VV\nI00\nI01\ntR(I3\nV|\nNNNI-1\nI-1\nI%d\ntb" % flags
+    kind = kind.replace(b"(VV", b"(Vu1")
+    head = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\x01btR"
+    data = head + b"(I1\n(I8\nt" + kind + b"I00\nC\x08\x01\x02\x03\x04\x05\x06\x07\x08tb."
+    found = load_plain_pickle(written(tmp_path / "p", data))
+    assert found.dtype == np.uint8
+    assert found.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_what_reads_it_cannot_be_changed_by_it(tmp_path):
+    # GLOBAL numpy.dtype, then BUILD with a state: this would set attributes on the stand-in.
+    data = b"cnumpy\ndtype\n(dVx\nVy\nsb."
+    with pytest.raises(DataError, match="not a whole pickle"):
+        load_plain_pickle(written(tmp_path / "p", data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"]r\xff\xff\xff\x7f.",  # a list to be remembered under number 2**31 - 1
+        b"\x80\x05\x96\xff\xff\xff\xff\x0f\0\0\0ab.",  # 64 GiB of bytes, of which two follow
+    ],
+    ids=["memo", "length"],
+)
+def test_a_few_bytes_cannot_ask_for_gigabytes(tmp_path, data, monkeypatch):
+    name = "protorect.datasets.pickles._PlainUnpickler"
+    monkeypatch.setattr(name, lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(DataError, match="not a whole pickle"):
+        load_plain_pickle(written(tmp_path / "p", data))
+
+
+def test_an_array_whose_bytes_do_not_fit_is_refused(tmp_path):
+    data = pickle.dumps(np.zeros(300, np.uint8), 2).replace(b"M,\x01", b"M,\x02")
+    with pytest.raises(DataError, match="not a whole pickle"):
+        load_plain_pickle(written(tmp_path / "p", data))
+
+
+@pytest.mark.parametrize("data", [b"", b"no pickle", pickle.dumps(PLAIN)[:-20]])
+def test_a_damaged_file_is_one_sentence(tmp_path, data):
+    with pytest.raises(DataError, match="not a whole pickle"):
+        load_plain_pickle(written(tmp_path / "p", data))
+    with pytest.raises(DataError, match="cannot read .*No such file"):
+        load_plain_pickle(tmp_path / "absent")

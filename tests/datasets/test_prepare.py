@@ -1,0 +1,330 @@
+"""From folders to packed arrays: what is packed, what is refused, what is left behind."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from helpers.pictures import class_folders, contents, encoded
+from protorect.datasets.packed import PackedDataset
+from protorect.datasets.prepare import prepare
+from protorect.datasets.splits import ClassSplit
+from protorect.errors import DataError, OptionError
+from protorect.images.decode import decode
+
+NAMES = ["ant", "bee", "cat", "dog", "eel"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    return class_folders(tmp_path / "root", NAMES, each=4)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "deep" / "packed"
+
+
+def index(packed):
+    with (packed.path / "index.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_picture_is_where_the_index_says(root, out):
+    packed = prepare("folder", root, out, size=16, split=(0.4, 0.2, 0.4))
+    assert packed.splits == ("train", "val", "test")
+    lines = index(packed)
+    assert len(lines) == 20
+    for line in lines:
+        split = packed.split(line["split"])
+        data = (root / line["path"]).read_bytes()
+        row = int(line["row"])
+        np.testing.assert_array_equal(split.images[row], decode(data, 16, 3).pixels)
+        assert split.class_names[split.labels[row]] == line["class"]
+        assert (line["width"], line["height"], line["bytes"]) == ("50", "40", str(len(data)))
+    names = [name for split in packed.splits for name in packed.split(split).class_names]
+    assert sorted(names) == NAMES
+
+
+def test_means_are_of_the_training_pictures(root, out):
+    packed = prepare("folder", root, out, size=16)
+    train = packed.split("train").images / 255.0
+    np.testing.assert_allclose(packed.mean, train.mean((0, 1, 2)), rtol=1e-12)
+    np.testing.assert_allclose(packed.std, train.std((0, 1, 2)), rtol=1e-9)
+    assert packed.manifest["statistics_of"] == "train"
+
+
+def test_the_same_again_and_in_parallel(root, tmp_path):
+    (root / "ant" / "bad.png").write_bytes(b"text")
+    options = {"size": 16, "seed": 2}
+    prepare("folder", root, tmp_path / "a", workers=1, **options)
+    prepare("folder", root, tmp_path / "b", workers=1, **options)
+    prepare("folder", root, tmp_path / "c", workers=2, **options)
+    first = contents(tmp_path / "a")
+    assert set(first) == {
+        "manifest.json",
+        "index.csv",
+        *(f"{s}{kind}.npy" for s in ("train", "val", "test") for kind in ("", "-labels")),
+    }
+    assert first == contents(tmp_path / "b") == contents(tmp_path / "c")
+
+
+def test_the_split_can_be_given(root, out):
+    split = ClassSplit(("dog",), (), ("ant", "eel"))
+    packed = prepare("folder", root, out, size=8, split=split)
+    assert packed.splits == ("train", "test")
+    assert packed.split("test").class_names == ("ant", "eel")
+    assert "bee/ (4 pictures, not in the split)" in packed.manifest["left_out"]
+
+
+def test_folders_called_train_val_and_test_are_the_split(tmp_path, out):
+    root = class_folders(tmp_path / "r", ["train/ant", "train/bee", "val/cat", "test/dog"])
+    packed = prepare("folder", root, out, size=8)
+    assert packed.split("train").class_names == ("ant", "bee")
+    assert packed.split("test").class_names == ("dog",)
+
+
+def test_a_class_in_two_split_folders_is_refused(tmp_path, out):
+    root = class_folders(tmp_path / "r", ["train/ant", "test/ant"])
+    with pytest.raises(DataError, match="class ant is in .* and in another split"):
+        prepare("folder", root, out)
+
+
+def test_unreadable_pictures_are_named_counted_and_leave_no_gap(root, out):
+    (root / "ant" / "00-zero.jpg").touch()
+    (root / "bee" / "text.jpg").write_text("hello")
+    (root / "cat" / "1b-cut.jpg").write_bytes(encoded(kind="JPEG")[:-300])
+    (root / "dog" / "loop").symlink_to(root)
+    (root / "eel" / "notes.txt").write_text("no picture")
+    packed = prepare("folder", root, out, size=16, split=(1, 0, 0))
+    bad = {one["path"]: one["reason"] for one in packed.manifest["unreadable"]}
+    assert bad == {
+        "ant/00-zero.jpg": "empty file",
+        "bee/text.jpg": "not a picture in a format read here",
+        "cat/1b-cut.jpg": "truncated",
+        "dog/loop": "a link back to a folder it is in",
+    }
+    assert packed.manifest["left_out"] == ["eel/notes.txt"]
+    train = packed.split("train")
+    np.testing.assert_array_equal(train.labels, np.repeat(np.arange(5), 4))
+    good = [line for line in index(packed) if not line["problem"]]
+    assert [int(line["row"]) for line in good] == list(range(20))
+    for row, line in enumerate(good):
+        expected = decode((root / line["path"]).read_bytes(), 16, 3).pixels
+        np.testing.assert_array_equal(train.images[row], expected)
+    np.testing.assert_allclose(packed.mean, (train.images / 255).mean((0, 1, 2)), rtol=1e-12)
+
+
+def refused(match, name, root, out, error=DataError, **options):
+    with pytest.raises(error, match=match) as caught:
+        prepare(name, root, out, **options)
+    assert "\n" not in str(caught.value)
+    assert not out.exists()
+    assert not out.parent.exists() or not os.listdir(out.parent)
+
+
+def test_an_empty_class(root, out):
+    (root / "fox").mkdir()
+    refused("class fox has no picture", "folder", root, out)
+
+
+def test_a_class_of_unreadable_pictures(root, out):
+    (root / "fox").mkdir()
+    (root / "fox" / "a.jpg").touch()
+    refused("class fox has no readable picture .1 unreadable: fox/a.jpg", "folder", root, out)
+
+
+def test_one_class(tmp_path, out):
+    root = class_folders(tmp_path / "r", ["ant"])
+    refused("one class, ant; .* at least two", "folder", root, out, split=(1.0, 0.0, 0.0))
+
+
+def test_no_class(tmp_path, out):
+    (tmp_path / "r").mkdir()
+    refused("Found: an empty folder", "folder", tmp_path / "r", out)
+    (tmp_path / "r" / "a.png").write_bytes(encoded())
+    refused(r"Found: 1 files and no folder \(a.png\)", "folder", tmp_path / "r", out)
+
+
+def test_too_few_classes_for_three_splits(tmp_path, out):
+    root = class_folders(tmp_path / "r", ["ant", "bee"])
+    refused("cannot be divided into 3 splits", "folder", root, out)
+
+
+def test_a_split_that_names_what_is_not_there(root, out):
+    split = ClassSplit(("ant", "gnu"), (), ("bee",))
+    refused(r"1 of 3 classes are missing \(gnu\)", "folder", root, out, split=split)
+
+
+@pytest.mark.parametrize("options", [{"size": 0}, {"size": 10**6}, {"workers": 0}])
+def test_bad_options(root, out, options):
+    refused("must be", "folder", root, out, OptionError, **options)
+
+
+def test_an_unknown_data_set(root, out):
+    refused("Did you mean 'omniglot'", "omnigloot", root, out, OptionError)
+
+
+def test_a_folder_that_exists_is_left_alone(root, tmp_path):
+    out = tmp_path / "there"
+    out.mkdir()
+    (out / "file").write_text("mine")
+    with pytest.raises(DataError, match="exists already"):
+        prepare("folder", root, out)
+    assert contents(out) == {"file": b"mine"}
+    (out / "file").unlink()
+    assert prepare("folder", root, out, size=8).path == out
+
+
+def test_out_inside_root(root):
+    with pytest.raises(DataError, match="is inside"):
+        prepare("folder", root, root / "packed")
+    assert sorted(os.listdir(root)) == NAMES
+
+
+def test_out_that_cannot_be_made(root, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="cannot write"):
+        prepare("folder", root, tmp_path / "file" / "packed")
+
+
+def run_python(code, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_disk(root, out, workers):
+    """A limit on the length of files stands for the disk: writing fails in the same way."""
+    done = run_python(
+        """
+        import resource, sys
+        from protorect.datasets.prepare import prepare
+        from protorect.errors import DataError
+        if __name__ == "__main__":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+            try:
+                prepare("folder", sys.argv[1], sys.argv[2], workers=int(sys.argv[3]))
+            except DataError as error:
+                print(error)
+        """,
+        root,
+        out,
+        workers,
+    )
+    text, errors = done.communicate(timeout=60)
+    assert text.startswith(f"cannot write {out}: "), errors
+    assert len(text.splitlines()) == 1
+    assert os.listdir(out.parent) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupted_run_leaves_nothing(tmp_path, out, workers):
+    root = class_folders(tmp_path / "many", NAMES, each=100)
+    process = run_python(
+        """
+        import signal, sys, time
+        from protorect.datasets.prepare import prepare
+        if __name__ == "__main__":
+            # Whatever runs the tests in the background lets them ignore the signal.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            def slowly(done, total):
+                print(done, flush=True)
+                time.sleep(0.2)
+            prepare("folder", sys.argv[1], sys.argv[2], workers=int(sys.argv[3]), progress=slowly)
+        """,
+        root,
+        out,
+        workers,
+    )
+    assert process.stdout.readline().strip() == "64"
+    assert os.listdir(out.parent) != []
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors
+    assert os.listdir(out.parent) == []
+
+
+def test_workers_leave_with_a_parent_that_is_killed(tmp_path, out):
+    root = class_folders(tmp_path / "many", NAMES, each=100)
+    process = run_python(
+        """
+        import multiprocessing, sys, time
+        from protorect.datasets.prepare import prepare
+        if __name__ == "__main__":
+            def slowly(done, total):
+                print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+                time.sleep(60)
+            prepare("folder", sys.argv[1], sys.argv[2], workers=2, progress=slowly)
+        """,
+        root,
+        out,
+    )
+    children = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(children) == 2
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
+    end = time.monotonic() + 20
+    while any(_runs(pid) for pid in children):
+        assert time.monotonic() < end, "a worker outlived its parent"
+        time.sleep(0.05)
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(root, out):
+    process = run_python(
+        """
+        import sys, time
+        from protorect.datasets.prepare import prepare
+        if __name__ == "__main__":
+            def slowly(done, total):
+                print(done, flush=True)
+                time.sleep(60)
+            prepare("folder", sys.argv[1], sys.argv[2], workers=1, progress=slowly)
+        """,
+        root,
+        out,
+    )
+    assert process.stdout.readline()
+    with pytest.raises(DataError, match="one class"):  # the other one lives: its folder stays
+        prepare("folder", class_folders(out.parent.parent / "one", ["ant"]), out, split=(1, 0, 0))
+    (left,) = os.listdir(out.parent)
+    assert left.endswith(".partial")
+    process.kill()
+    process.communicate()
+    assert os.listdir(out.parent) == [left]
+    (out.parent / ".other.0123abcd.partial").mkdir()  # of another place
+    (out.parent / ".other.0123abcd.partial" / "file").touch()
+    prepare("folder", root, out, size=8)
+    assert sorted(os.listdir(out.parent)) == [".other.0123abcd.partial", out.name]
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_progress_counts_pictures(root, out):
+    told = []
+    prepare("folder", root, out, size=8, progress=lambda *both: told.append(both))
+    assert told[-1] == (20, 20)
+    assert told == sorted(told)
+
+
+def test_it_opens(root, out):
+    prepare("folder", root, out, size=8)
+    assert PackedDataset.open(out).crop_padding == 1

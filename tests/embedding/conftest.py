@@ -1,0 +1,23 @@
+"""A packed data set of noise and untrained weights: what is tested is the way, not the features."""
+
+import pytest
+
+from helpers.packed import pack_noise, save_weights
+
+SIDE, CLASSES = 28, 4
+
+
+@pytest.fixture(scope="session")
+def noise(tmp_path_factory):
+    return pack_noise(tmp_path_factory.mktemp("noise") / "packed", 100)
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory):
+    return save_weights(tmp_path_factory.mktemp("weights") / "w.safetensors")
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of eight pictures, so that a hundred are thirteen."""
+    monkeypatch.setattr("protorect.backbones.inference._MOST_AT_ONCE", 8)

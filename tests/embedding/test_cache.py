@@ -1,0 +1,134 @@
+"""Features are computed once, whatever happens to the cache."""
+
+import os
+import sqlite3
+import time
+
+import numpy as np
+import pytest
+
+from protorect.embedding.cache import FILE, FeatureCache, user_cache
+from protorect.embedding.pipeline import embed_pictures
+from protorect.embedding.sources import load_embedder
+from protorect.images.find import find_pictures
+
+
+class Counting:
+    """An embedder that counts the pictures it is shown."""
+
+    def __init__(self, embedder):
+        self._embedder, self._shown = embedder, []
+        self.digest, self.size, self.channels = embedder.digest, embedder.size, embedder.channels
+
+    def __call__(self, pictures):
+        self._shown.append(len(pictures))
+        return self._embedder(pictures)
+
+    @property
+    def seen(self):
+        return sum(self._shown)
+
+
+@pytest.fixture
+def counting(world):
+    return Counting(load_embedder(world.weights))
+
+
+def embed(world, counting, folder):
+    with FeatureCache(folder) as cache:
+        return embed_pictures(find_pictures(world.pile).pictures, counting, cache), cache.problem
+
+
+def test_the_second_time_nothing_is_computed(world, counting, tmp_path):
+    first, _ = embed(world, counting, tmp_path / "cache")
+    assert counting.seen == 24
+    second, _ = embed(world, counting, tmp_path / "cache")
+    assert counting.seen == 24
+    np.testing.assert_array_equal(first.features, second.features)
+    assert first.contents == second.contents
+
+
+def test_a_picture_is_known_by_its_content_not_by_its_name(world, counting, tmp_path):
+    embed(world, counting, tmp_path / "cache")
+    world.pile.rename(world.root / "elsewhere")
+    world.pile = world.root / "elsewhere"
+    embed(world, counting, tmp_path / "cache")
+    assert counting.seen == 24
+
+
+def test_a_changed_picture_is_read_again(world, counting, tmp_path):
+    for path in world.pile.rglob("*.png"):
+        os.utime(path, (time.time() - 100,) * 2)
+    first, _ = embed(world, counting, tmp_path / "cache")
+    changed = world.pile / "blue" / "0.png"
+    changed.write_bytes((world.pile / "red" / "0.png").read_bytes())
+    second, _ = embed(world, counting, tmp_path / "cache")
+    assert counting.seen == 24  # its new content was known from the other file
+    assert (first.features[0] != second.features[0]).any()
+    np.testing.assert_array_equal(second.features[0], second.features[16])
+
+
+def test_a_file_changed_a_moment_ago_is_not_known_by_its_time(world, tmp_path):
+    with FeatureCache(tmp_path / "cache") as cache:
+        file = str(world.pile / "red" / "0.png")
+        cache.keep("network", [], [(file, b"content")])
+        assert cache.known_content(file) is None
+        os.utime(file, (time.time() - 100,) * 2)
+        cache.keep("network", [], [(file, b"content")])
+        assert cache.known_content(file) == b"content"
+
+
+@pytest.mark.parametrize("damage", [b"no database at all", b""])
+def test_a_damaged_cache_starts_anew(world, counting, tmp_path, damage):
+    embed(world, counting, tmp_path / "cache")
+    for path in (tmp_path / "cache").iterdir():
+        path.write_bytes(damage)
+    found, problem = embed(world, counting, tmp_path / "cache")
+    assert len(found.features) == 24
+    assert problem == ""
+    assert counting.seen == 48
+
+
+def test_a_vector_cut_short_is_not_used(world, counting, tmp_path):
+    embed(world, counting, tmp_path / "cache")
+    with sqlite3.connect(tmp_path / "cache" / FILE) as base:
+        base.execute("UPDATE features SET vector = x'010203'")
+    base.close()
+    found, _ = embed(world, counting, tmp_path / "cache")
+    assert counting.seen == 48
+    assert len(found.features) == 24
+
+
+def test_without_a_place_to_keep_it_goes_on(world, counting, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    found, problem = embed(world, counting, tmp_path / "file" / "cache")
+    assert len(found.features) == 24
+    assert problem
+    found, problem = embed(world, counting, None)
+    assert len(found.features) == 24
+    assert problem == ""
+
+
+def test_it_is_bounded_and_drops_what_is_oldest(tmp_path):
+    row = np.ones(4096, np.float32)
+    with FeatureCache(tmp_path, most_bytes=40 * row.nbytes) as cache:
+        for number in range(100):
+            cache.keep("network", [(number.to_bytes(32, "big"), row)], [])
+        held = [number for number in range(100) if cache.has("network", number.to_bytes(32, "big"))]
+    assert 20 <= len(held) <= 40
+    assert held == list(range(100 - len(held), 100))
+
+
+def test_two_at_once(tmp_path):
+    rows = [(number.to_bytes(32, "big"), np.full(3, number, np.float32)) for number in range(2)]
+    with FeatureCache(tmp_path) as one, FeatureCache(tmp_path) as two:
+        one.keep("network", rows[:1], [])
+        two.keep("network", rows[1:], [])
+        assert two.has("network", rows[0][0])
+        assert one.has("network", rows[1][0])
+
+
+def test_it_is_in_the_users_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    assert user_cache() == tmp_path / "protorect"

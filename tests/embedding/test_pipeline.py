@@ -1,0 +1,89 @@
+"""Pictures become features on all cores, in order, a bounded number at a time."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from protorect.embedding.cache import FeatureCache
+from protorect.embedding.pipeline import embed_pictures
+from protorect.embedding.sources import load_embedder
+from protorect.errors import DataError
+from protorect.images.find import find_pictures
+
+
+class Watched:
+    """An embedder that writes down who called it; its features are the mean colours."""
+
+    digest, size, channels = "means", 28, 3
+
+    def __init__(self):
+        self.calls, self.threads = [], []
+
+    def __call__(self, pictures):
+        self.calls.append(threading.current_thread().name)
+        self.threads.append(torch.get_num_threads())
+        return pictures.reshape(len(pictures), -1, 3).mean(axis=1)
+
+
+@pytest.fixture
+def four_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def pictures(world):
+    return find_pictures(world.pile).pictures
+
+
+def test_each_thread_computes_on_one_core_and_the_caller_keeps_its_own(four_threads, pictures):
+    watched = Watched()
+    found = embed_pictures(pictures, watched, FeatureCache(None))
+    assert watched.threads == [1] * 4  # 24 pictures, a quarter each
+    assert all(name.startswith("protorect-read") for name in watched.calls)
+    assert torch.get_num_threads() == 4
+    assert found.pictures == pictures
+
+
+def test_features_are_in_the_order_of_the_pictures(four_threads, pictures):
+    found = embed_pictures(pictures, Watched(), FeatureCache(None))
+    for place in (0, 7, 13, 23):
+        alone = embed_pictures(pictures[place : place + 1], Watched(), FeatureCache(None))
+        np.testing.assert_array_equal(found.features[place], alone.features[0])
+
+
+def test_a_network_gives_the_same_in_several_threads(world, four_threads, pictures):
+    embedder = load_embedder(world.weights, precision="float32")
+    together = embed_pictures(pictures, embedder, FeatureCache(None)).features
+    torch.set_num_threads(1)
+    alone = embed_pictures(pictures, embedder, FeatureCache(None)).features
+    np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
+
+
+def test_few_pictures_wait(pictures):
+    """However many there are, reading stops while nobody takes the features."""
+    watched, seen = Watched(), []
+
+    def progress(done, _):
+        if not seen:
+            time.sleep(0.5)  # nobody takes them
+        seen.append(len(watched.calls))
+
+    embed_pictures(pictures * 40, watched, FeatureCache(None), progress)
+    assert seen[0] <= 4 * torch.get_num_threads() + 1
+    assert seen[-1] == 24 * 40 / 20
+
+
+def test_a_failing_network_is_told(four_threads, pictures):
+    class Broken(Watched):
+        def __call__(self, pictures):
+            return np.full((len(pictures), 4), np.nan)
+
+    with pytest.raises(DataError, match="not finite"):
+        embed_pictures(pictures, Broken(), FeatureCache(None))
+    assert torch.get_num_threads() == 4

@@ -1,0 +1,127 @@
+"""Networks by the name of where they come from."""
+
+import builtins
+
+import numpy as np
+import pytest
+import torch
+
+from protorect.embedding.sources import load_embedder
+from protorect.errors import DataError, MissingExtraError, OptionError
+
+PICTURES = np.random.default_rng(0).integers(0, 256, (5, 28, 28, 3), dtype=np.uint8)
+
+
+def without(monkeypatch, package):
+    """As if a package were not installed."""
+    importing = builtins.__import__
+
+    def refusing(name, *arguments, **options):
+        if name.split(".")[0] == package:
+            raise ImportError(name)
+        return importing(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", refusing)
+
+
+def test_weights_in_a_file(colour_weights):
+    embedder = load_embedder(colour_weights, precision="float32")
+    assert (embedder.size, embedder.channels) == (28, 3)
+    features = embedder(PICTURES)
+    assert features.shape[0] == 5
+    np.testing.assert_array_equal(embedder(PICTURES[:2]), features[:2])
+    assert load_embedder(colour_weights, precision="bfloat16").digest != embedder.digest
+
+
+def test_an_unknown_name_and_device(colour_weights):
+    with pytest.raises(OptionError, match="efficientnet-lite0"):
+        load_embedder("efficientnet-lite9")
+    with pytest.raises(OptionError, match="device 'nowhere' cannot be used"):
+        load_embedder(colour_weights, device="nowhere")
+
+
+def onnx_file(path, shape, last=False):
+    """The mean colour of a picture, less and divided by what is given to it."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    axes = helper.make_tensor("axes", TensorProto.INT64, [2], [1, 2] if last else [2, 3])
+    node = helper.make_node("ReduceMean", ["pixels", "axes"], ["features"], keepdims=1)
+    taken = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, shape)
+    given = helper.make_tensor_value_info("features", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "means", [taken], [given], [axes])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("shape", [["n", 3, 28, 28], [2, 3, 28, 28], ["n", 28, 28, 3]])
+def test_an_onnx_file(tmp_path, shape):
+    pytest.importorskip("onnxruntime")
+    path = onnx_file(tmp_path / "means.onnx", shape, last=shape[-1] == 3)
+    embedder = load_embedder(f"onnx:{path}:mean=0.5,std=0.25/0.5/1")
+    assert (embedder.size, embedder.channels) == (28, 3)
+    expected = (PICTURES.reshape(5, -1, 3).mean(axis=1) / 255 - 0.5) / [0.25, 0.5, 1]
+    np.testing.assert_allclose(embedder(PICTURES), expected, rtol=1e-4, atol=1e-5)
+    assert load_embedder(f"onnx:{path}").digest != embedder.digest
+
+
+def test_an_onnx_file_that_is_none(tmp_path):
+    pytest.importorskip("onnxruntime")
+    with pytest.raises(DataError, match=r"cannot read .*nowhere.onnx: No such file"):
+        load_embedder(f"onnx:{tmp_path}/nowhere.onnx")
+    (tmp_path / "text.onnx").write_text("hello")
+    with pytest.raises(DataError, match="is no ONNX network that can be run"):
+        load_embedder(f"onnx:{tmp_path}/text.onnx")
+    path = onnx_file(tmp_path / "means.onnx", ["n", 3, 28, 28])
+    with pytest.raises(OptionError, match="Did you mean 'mean'"):
+        load_embedder(f"onnx:{path}:meen=1")
+    with pytest.raises(OptionError, match="std is 0"):
+        load_embedder(f"onnx:{path}:std=0")
+
+
+def test_a_model_of_hugging_face(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = transformers.ViTConfig(**shape, intermediate_size=64, image_size=28, patch_size=7)
+    model = transformers.ViTModel(config).eval()
+    model.save_pretrained(tmp_path)
+    stated = '{"size": {"height": 28, "width": 28}, "image_mean": [0.5, 0.4, 0.3], '
+    (tmp_path / "preprocessor_config.json").write_text(stated + '"image_std": [0.2, 0.3, 0.4]}')
+    embedder = load_embedder(f"hf:{tmp_path}", precision="float32")
+    assert (embedder.size, embedder.channels) == (28, 3)
+    pixels = (PICTURES / 255 - [0.5, 0.4, 0.3]) / [0.2, 0.3, 0.4]
+    with torch.inference_mode():
+        expected = model(torch.from_numpy(pixels).permute(0, 3, 1, 2).float()).pooler_output
+    np.testing.assert_allclose(embedder(PICTURES), expected.numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_a_pooling_that_was_never_trained_is_not_used(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.ViTConfig(**shape, intermediate_size=64, image_size=28, patch_size=7)
+    model = transformers.ViTModel(config, add_pooling_layer=False).eval()
+    model.save_pretrained(tmp_path)
+    (tmp_path / "preprocessor_config.json").write_text('{"size": 28}')
+    pixels = torch.from_numpy(PICTURES).permute(0, 3, 1, 2) / 255 * 2 - 1
+    with torch.inference_mode():
+        expected = model(pixels).last_hidden_state[:, 0]
+    found = load_embedder(f"hf:{tmp_path}", precision="float32")(PICTURES)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_a_model_that_is_not_there(tmp_path):
+    pytest.importorskip("transformers")
+    with pytest.raises(DataError, match="cannot load the model hf:"):
+        load_embedder(f"hf:{tmp_path / 'nowhere'}")
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [("onnx:a.onnx", "onnxruntime", "onnx"), ("hf:a/b", "transformers", "hf")],
+)
+def test_a_missing_package_says_what_installs_it(monkeypatch, name, package, extra):
+    without(monkeypatch, package)
+    with pytest.raises(MissingExtraError, match=rf"pip install 'protorect\[{extra}\]'"):
+        load_embedder(name)

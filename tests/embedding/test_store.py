@@ -1,0 +1,104 @@
+import json
+
+import numpy as np
+import pytest
+
+from protorect import DataError, load_features
+from protorect.cli import main
+from protorect.embedding.store import write_labels, write_manifest
+from protorect.evaluation.features import FeatureTable
+
+MADE_BY = {"weights": "abc"}
+
+
+@pytest.fixture
+def store(tmp_path, feature_set):
+    features, labels = feature_set
+    folder = tmp_path / "store"
+    folder.mkdir()
+    np.save(folder / "features.npy", features)
+    write_labels(folder, labels, [f"class {label:02}" for label in range(labels.max() + 1)])
+    write_manifest(folder, features.shape, "float32", MADE_BY)
+    return folder
+
+
+def test_features_are_mapped_and_labels_named(store, feature_set):
+    features, labels = load_features(store)
+    assert isinstance(features, np.memmap)
+    np.testing.assert_array_equal(features, feature_set[0])
+    assert labels.tolist() == [f"class {label:02}" for label in feature_set[1]]
+    table = FeatureTable.of(features, labels)
+    assert np.shares_memory(table.rows.numpy(), features)  # nothing was read into memory
+
+
+def test_a_store_is_evaluated_like_a_file(store, feature_file, tmp_path, capsys):
+    tables = []
+    for features in (store, feature_file):
+        words = ["--method", "cspn", "--episodes", "20", "--json", str(tmp_path / "r.json")]
+        assert main(["evaluate", str(features), *words]) == 0
+        document = json.loads((tmp_path / "r.json").read_text())
+        assert document["settings"].get("made_by") == (MADE_BY if features is store else None)
+        tables.append(document["results"])
+        assert capsys.readouterr().out.startswith(features.name)
+    for record in (one for table in tables for one in table):
+        record.pop("seconds")
+    assert tables[0] == tables[1]
+
+
+def claim(**changes):
+    def change(folder):
+        manifest = json.loads((folder / "manifest.json").read_text())
+        (folder / "manifest.json").write_text(json.dumps(manifest | changes))
+
+    return change
+
+
+def replace(name, data):
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def pickled(folder):
+    np.save(folder / "features.npy", np.array([{}]), allow_pickle=True)
+
+
+def longer(folder):
+    with (folder / "features.npy").open("ab") as file:
+        file.write(b"more")
+
+
+def shorter(folder):
+    data = (folder / "features.npy").read_bytes()
+    (folder / "features.npy").write_bytes(data[:-1])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "manifest.json").unlink(), "a folder without manifest.json"),
+        (replace("manifest.json", b"{"), "manifest.json is damaged: it is not JSON"),
+        (replace("manifest.json", b"[" * 100_000), "manifest.json is damaged: it is not JSON"),
+        (replace("manifest.json", b"\xff"), "manifest.json is damaged: it is not JSON"),
+        (claim(format="other"), "is not of a feature store"),
+        (claim(version=9), "of format version 9; this protorect reads version 1"),
+        (claim(shape=[10**12, 10**6]), "features.npy is damaged: it holds float32"),
+        (claim(shape="?"), "it lacks what a store holds"),
+        (claim(shape=[1]), "it lacks what a store holds"),
+        (claim(dtype="object"), "features cannot be 'object'"),
+        (lambda folder: (folder / "labels.npy").unlink(), "labels.npy is damaged: the file is mis"),
+        (replace("class_names.json", b"[1]"), "class_names.json is damaged: it is not a list"),
+        (replace("class_names.json", b'["a"]'), "1 class_names for labels 0 .. 11"),
+        (pickled, "features.npy is damaged"),
+        (longer, "it is longer than its array"),
+        (shorter, "features.npy is damaged"),
+    ],
+)
+def test_what_is_not_as_it_was_written_is_refused(store, damage, message):
+    damage(store)
+    with pytest.raises(DataError, match=message):
+        load_features(store)
+
+
+def test_a_file_of_text_too_long_is_not_read(store, monkeypatch):
+    monkeypatch.setattr("protorect.embedding.store._MOST_TEXT", 10)
+    with pytest.raises(DataError, match="manifest.json is damaged: [0-9]+ bytes are too many"):
+        load_features(store)

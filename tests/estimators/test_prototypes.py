@@ -1,0 +1,558 @@
+"""The scikit-learn classes: the contract of scikit-learn, and that of the project."""
+
+import os
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers.clusters import clusters
+from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect.errors import DataError, OptionError
+from protorect.estimators.prototypes import BDCSPN, CSPN
+from reference.rectification import read_episode
+
+CHOICES = [
+    {},
+    {"weighting": "classes"},
+    {"rectify": False},
+    {"z": 0},
+    {"z": None},
+    {"shift": False},
+    {"rank": "softmax", "assignment": "overlapping", "scale": 3.0, "epsilon": 2.0},
+]
+BOTH = [CSPN(), *(BDCSPN(**choice) for choice in CHOICES)]
+
+
+def episode(ways=5, shot=2, dtype=np.float64, seed=0, spread=1.0):
+    """Support features, their labels 0 .. ways - 1, and 60 unlabelled features of each class."""
+    features, labels = clusters(ways, shot + 60, spread=spread, seed=seed, dtype=dtype)
+    rank = np.tile(np.arange(shot + 60), ways)
+    # Off-centre queries, so that there is something to shift.
+    return features[rank < shot], labels[rank < shot], features[rank >= shot] + dtype(0.3)
+
+
+def same(first, second):
+    """Equal to the last bit, and of the same type."""
+    assert first.dtype == second.dtype
+    np.testing.assert_array_equal(first, second)
+
+
+# --- scikit-learn's contract ---------------------------------------------------------------------
+
+# In a process of its own, because only SCIPY_ARRAY_API=1, set before scipy is imported, lets all
+# checks run. They never pass X_unlabeled, so they are run once more with X in its place.
+CONTRACT = """
+from sklearn.utils.estimator_checks import check_estimator
+from protorect.estimators.prototypes import BDCSPN, CSPN
+
+class WithPile(BDCSPN):
+    def fit(self, X, y):
+        return super().fit(X, y, X_unlabeled=X)
+
+for estimator in [CSPN(), *(kind(**choice) for choice in {choices} for kind in (BDCSPN, WithPile))]:
+    ran = check_estimator(estimator, on_skip=None, on_fail="raise")
+    assert len(ran) > 50 and all(check["status"] == "passed" for check in ran)
+"""
+
+
+def test_scikit_learn_s_contract_with_no_check_skipped():
+    code = CONTRACT.format(choices=CHOICES)
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, "SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_constructor_stores_and_does_nothing_else():
+    wrong = {"z": -3, "weighting": "nonsense", "rectify": None}
+    assert vars(BDCSPN(**wrong)) == {**BDCSPN().get_params(), **wrong}
+    assert BDCSPN().get_params() == {
+        "z": 8,
+        "epsilon": 10.0,
+        "weighting": "samples",
+        "shift": True,
+        "rectify": True,
+        "rank": "cosine",
+        "assignment": "predicted",
+        "scale": 10.0,
+    }
+    assert CSPN().get_params() == {"scale": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("z", -1), ("epsilon", -1.0), ("scale", np.inf), ("weighting", "sample"), ("rank", "cos")],
+)
+def test_a_wrong_option_is_told_at_fit(option, value):
+    X, y, pile = episode()
+    for rectify in (True, False):
+        with pytest.raises(OptionError, match=option):
+            BDCSPN(**{option: value, "rectify": rectify}).fit(X, y, X_unlabeled=pile)
+        with pytest.raises(OptionError, match=option):
+            BDCSPN(**{option: value, "rectify": rectify}).fit(X, y)
+
+
+def test_a_failed_fit_leaves_it_unfitted():
+    X, y, pile = episode()
+    classifier = BDCSPN()
+    with pytest.raises(DataError):
+        classifier.fit(X, y, X_unlabeled=pile[:, 1:])
+    with pytest.raises(NotFittedError):
+        classifier.predict(X)
+
+
+def test_grid_search_over_the_parameters():
+    X, y, pile = episode(shot=6, spread=2.0)
+    grid = {"z": [0, 4, None], "weighting": ["samples", "classes"], "shift": [True, False]}
+    search = GridSearchCV(BDCSPN(), grid, cv=3, error_score="raise")
+    search.fit(X, y, X_unlabeled=pile)
+    same(search.predict(pile), search.best_estimator_.transduction_)
+    # The folds were given the pile: without one, all these parameters come to the same.
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+def test_in_a_pipeline_with_and_without_the_pile():
+    X, y, pile = episode()
+    pipeline = make_pipeline(StandardScaler(), PCA(5), BDCSPN()).fit(X, y)
+    assert pipeline.score(pile, np.repeat(np.arange(5), 60)) > 0.5
+    with config_context(enable_metadata_routing=True):
+        last = BDCSPN().set_fit_request(X_unlabeled=True)
+        steps = [("scale", StandardScaler()), ("classify", last)]
+        pipeline = Pipeline(steps, transform_input=["X_unlabeled"]).fit(X, y, X_unlabeled=pile)
+    scaler = StandardScaler().fit(X)
+    direct = BDCSPN().fit(scaler.transform(X), y, X_unlabeled=scaler.transform(pile))
+    same(pipeline["classify"].prototypes_, direct.prototypes_)
+
+
+# --- the method ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("ways", [2, 5])
+def test_it_is_the_method_of_the_reference(choice, ways):
+    X, y, pile = episode(ways)
+    options = {("move" if name == "shift" else name): value for name, value in choice.items()}
+    reading = read_episode(X, y, pile, ways, **options)
+    classifier = BDCSPN(**choice).fit(X, y, X_unlabeled=pile)
+    np.testing.assert_allclose(classifier.prototypes_, reading.prototypes, atol=1e-12)
+    np.testing.assert_allclose(classifier.shift_, reading.xi, atol=1e-12)
+    np.testing.assert_array_equal(classifier.transduction_, reading.scores.argmax(axis=1))
+    exponentials = np.exp(classifier.scale * reading.scores)
+    shares = exponentials / exponentials.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(classifier.predict_proba(pile), shares, atol=1e-12)
+    scores = reading.scores if ways > 2 else reading.scores[:, 1] - reading.scores[:, 0]
+    np.testing.assert_allclose(classifier.decision_function(pile), scores, atol=1e-12)
+
+
+def test_cspn_only_labels_the_pile():
+    X, y, pile = episode()
+    reading = read_episode(X, y, pile, 5, move=False, rectify=False)
+    classifier = CSPN().fit(X, y, X_unlabeled=pile)
+    np.testing.assert_allclose(classifier.prototypes_, reading.basic, atol=1e-12)
+    np.testing.assert_array_equal(classifier.transduction_, reading.predicted)
+    same(classifier.prototypes_, CSPN().fit(X, y).prototypes_)
+    same(classifier.shift_, np.zeros(24))
+
+
+def test_without_a_pile_it_is_cspn_and_nothing_stays_from_an_earlier_fit():
+    X, y, pile = episode()
+    alone = BDCSPN().fit(X, y, X_unlabeled=pile).fit(X, y)
+    same(alone.prototypes_, CSPN().fit(X, y).prototypes_)
+    same(alone.shift_, np.zeros(24))
+    same(alone.transduction_, y[:0])
+    same(alone.predict_proba(pile), CSPN().fit(X, y).predict_proba(pile))
+
+
+def test_new_features_are_shifted_too():
+    X, y, pile = episode()
+    classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+    new = episode(seed=1)[2]
+    moved = new / np.linalg.norm(new, axis=1, keepdims=True) + classifier.shift_
+    assert np.abs(classifier.shift_).max() > 0.05
+    cosines = (moved / np.linalg.norm(moved, axis=1, keepdims=True)) @ (
+        classifier.prototypes_ / np.linalg.norm(classifier.prototypes_, axis=1, keepdims=True)
+    ).T
+    np.testing.assert_allclose(classifier.decision_function(new), cosines, atol=1e-12)
+
+
+# --- predict(X_unlabeled) is transduction_ -------------------------------------------------------
+
+
+def misaligned(array):
+    """An equal array that starts at an odd place of memory."""
+    room = np.empty(array.nbytes + 68, np.uint8)
+    start = (-room.ctypes.data) % 64 + 4
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[:] = array
+    assert copy.ctypes.data % 64 == 4
+    return copy
+
+
+def nearly_tied(n=9000, dim=70):
+    """A pile in which rounding decides: two classes whose cosines differ by about nothing."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=dim)
+    second = rng.normal(size=dim)
+    middle = first / np.linalg.norm(first) + second / np.linalg.norm(second)
+    noise = rng.normal(size=(n, dim))
+    for direction in np.linalg.qr(np.stack([first, second]).T)[0].T:
+        noise -= np.outer(noise @ direction, direction)
+    pile = (middle + noise).astype(np.float32)
+    return np.stack([first, second]).astype(np.float32), np.array([0, 1]), pile
+
+
+@pytest.mark.parametrize("classifier", BOTH, ids=str)
+def test_predict_answers_the_pile_as_fit_did(classifier):
+    X, y, pile = nearly_tied()
+    classifier = clone(classifier).fit(X, y, X_unlabeled=pile)
+    if not classifier.get_params().get("shift", False):
+        assert 0.2 < classifier.transduction_.mean() < 0.8  # rounding does decide
+    for again in (pile, pile.copy(), np.asfortranarray(pile), misaligned(pile), pile[::-1][::-1]):
+        same(classifier.predict(again), classifier.transduction_)
+    same(classifier.predict(torch.from_numpy(pile)), classifier.transduction_)
+    first = classifier.decision_function(pile)
+    same(classifier.decision_function(misaligned(pile)), first)
+    same(classifier.decision_function(np.asfortranarray(pile)), first)
+
+
+def test_of_equals_the_first_class_wins():
+    X, y = np.eye(3), ["c", "b", "a"]
+    pile = np.ones((5000, 3))
+    classifier = BDCSPN(shift=False, z=0).fit(X, y, X_unlabeled=pile)
+    assert set(classifier.transduction_) == {"a"}
+    assert set(classifier.predict(pile)) == {"a"}
+
+
+@pytest.mark.parametrize("classifier", BOTH, ids=str)
+def test_answers_do_not_depend_on_earlier_calls(classifier):
+    X, y, pile = episode(dtype=np.float32)
+    once = clone(classifier).fit(X, y, X_unlabeled=pile)
+    twice = clone(classifier).fit(pile[:10], np.arange(10) % 2).fit(X, y, X_unlabeled=pile)
+    same(once.prototypes_, twice.prototypes_)
+    same(once.shift_, twice.shift_)
+    same(once.predict_proba(pile), twice.predict_proba(pile))
+    same(once.predict_proba(pile), once.predict_proba(pile))
+
+
+# --- what goes in --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_floating_type_is_kept(dtype):
+    X, y, pile = episode(dtype=dtype)
+    classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+    assert classifier.prototypes_.dtype == classifier.shift_.dtype == dtype
+    assert classifier.predict_proba(pile).dtype == dtype
+    assert classifier.decision_function(pile).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_halves_are_computed_in_float32(dtype):
+    X, y, pile = episode(dtype=np.float32)
+    X, pile = torch.from_numpy(X).to(dtype), torch.from_numpy(pile).to(dtype)
+    halves = BDCSPN().fit(X, y, X_unlabeled=pile)
+    singles = BDCSPN().fit(X.float(), y, X_unlabeled=pile.float())
+    same(halves.prototypes_, singles.prototypes_)
+    same(halves.predict_proba(pile), singles.predict_proba(pile.float()))
+    if dtype == torch.float16:
+        same(BDCSPN().fit(X.numpy(), y, X_unlabeled=pile.numpy()).shift_, singles.shift_)
+
+
+def test_tensors_also_with_gradients():
+    X, y, pile = episode(dtype=np.float32)
+    plain = BDCSPN().fit(X, y, X_unlabeled=pile)
+    X, pile = torch.tensor(X, requires_grad=True), torch.tensor(pile, requires_grad=True)
+    for labels in (torch.from_numpy(y), list(torch.from_numpy(y))):
+        classifier = BDCSPN().fit(X, labels, X_unlabeled=pile * 1)
+        same(classifier.classes_, plain.classes_)
+        same(classifier.prototypes_, plain.prototypes_)
+        same(classifier.predict(pile), plain.transduction_)
+
+
+def test_the_pile_decides_between_two_floating_types():
+    X, y, pile = episode()
+    single = pile.astype(np.float32)
+    # No float32 is as long as these, but their directions are all that counts.
+    mixed = BDCSPN().fit(X * 1e150, y, X_unlabeled=single)
+    assert mixed.prototypes_.dtype == np.float32
+    whole = BDCSPN().fit(X.astype(np.float32), y, X_unlabeled=single)
+    np.testing.assert_allclose(mixed.prototypes_, whole.prototypes_, atol=1e-6)
+    assert mixed.predict_proba(pile * 1e150).dtype == np.float64
+    np.testing.assert_allclose(mixed.predict_proba(pile * 1e150), whole.predict_proba(single), 1e-5)
+
+
+def test_frames_and_their_column_names():
+    X, y, pile = episode()
+    names = [f"f{i}" for i in range(24)]
+    X, pile = pd.DataFrame(X, columns=names), pd.DataFrame(pile, columns=names)
+    y = pd.Series(y, index=X.index).map(lambda way: f"class {way}")
+    classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+    assert list(classifier.feature_names_in_) == names
+    same(classifier.predict(pile), classifier.transduction_)
+    plain = BDCSPN().fit(X.to_numpy(), y, X_unlabeled=pile.to_numpy())
+    same(classifier.transduction_, plain.transduction_)
+    with pytest.raises(DataError, match=r"X_unlabeled: The feature names should match"):
+        BDCSPN().fit(X, y, X_unlabeled=pile[names[::-1]])
+
+
+def test_memory_that_cannot_be_written_to_or_runs_backwards(tmp_path):
+    X, y, pile = episode(dtype=np.float32)
+    np.save(tmp_path / "pile.npy", pile)
+    mapped = np.load(tmp_path / "pile.npy", mmap_mode="r")
+    X.setflags(write=False)
+    plain = BDCSPN().fit(X, y, X_unlabeled=pile)
+    same(BDCSPN().fit(X, y, X_unlabeled=mapped).prototypes_, plain.prototypes_)
+    backwards = BDCSPN().fit(X[::-1], y[::-1], X_unlabeled=pile[::-1])
+    np.testing.assert_allclose(backwards.prototypes_, plain.prototypes_, atol=1e-6)
+    assert np.array_equal(np.load(tmp_path / "pile.npy"), pile)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda pile: np.where(pile == pile[0, 0], np.nan, pile), "X_unlabeled: .* NaN"),
+        (lambda pile: np.where(pile == pile[0, 0], np.inf, pile), "X_unlabeled: .* infinity"),
+        (lambda pile: pile[:, :-1], "X_unlabeled: .* 23 features.* 24 features"),
+        (lambda pile: pile[:0], "X_unlabeled: .* 0 sample"),
+        (lambda pile: pile[0], "X_unlabeled: .* 1D array"),
+    ],
+)
+def test_a_pile_that_cannot_be_used(spoil, sentence):
+    X, y, pile = episode()
+    for kind in (CSPN, BDCSPN):
+        with pytest.raises(DataError, match=sentence):
+            kind().fit(X, y, X_unlabeled=spoil(pile))
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["wolf", "ant", "", "été", "a" * 99],
+        [7, -3, 0, 2**40, 5],
+        [2**80, -1, 3, 4, 5],
+        [1.0, -2.0, 4.0, 1e9, 0.0],
+        [Fraction(1, 3), Fraction(1, 7), Fraction(0), Fraction(5), Fraction(9)],
+        [True, False],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("form", [list, tuple, np.array, pd.Series, lambda y: np.array(y, object)])
+def test_labels_of_one_kind_are_sorted(labels, form):
+    X, codes, pile = episode(len(labels))
+    y = [labels[code] for code in codes]
+    classifier = BDCSPN().fit(X, form(y), X_unlabeled=pile)
+    assert classifier.classes_.tolist() == sorted(labels)
+    assert {type(label) for label in classifier.classes_.tolist()} == {type(labels[0])}
+    numbered = BDCSPN().fit(X, codes, X_unlabeled=pile)
+    assert classifier.transduction_.tolist() == [labels[code] for code in numbered.transduction_]
+    same(classifier.predict(pile), classifier.transduction_)
+
+
+class Animal(Enum):
+    WOLF = 1
+    ANT = 2
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["b", 1, None, 2.5, "a"],
+        [("b", 1), ("a", 2), ("a",), (), ("a", (None, 2))],
+        [(1, 2), (0, 3)],
+        [1, "1"],
+        [None, False, "None"],
+        [Animal.WOLF, Animal.ANT],
+        [frozenset("ab"), frozenset("a"), frozenset("b")],
+        [b"b", b"a"],
+    ],
+    ids=lambda labels: type(labels[0]).__name__,
+)
+@pytest.mark.parametrize("form", [list, tuple, pd.Series])
+def test_other_labels_keep_their_type_in_the_order_they_appear(labels, form):
+    X, codes, pile = episode(len(labels))
+    y = [labels[code] for code in codes]
+    classifier = BDCSPN().fit(X, form(y), X_unlabeled=pile)
+    assert classifier.classes_.tolist() == labels
+    answers = classifier.predict(pile).tolist()
+    assert answers == classifier.transduction_.tolist()
+    numbered = BDCSPN().fit(X, codes, X_unlabeled=pile).transduction_
+    assert answers == [labels[code] for code in numbered]
+    assert [type(answer) for answer in answers] == [type(labels[code]) for code in numbered]
+
+
+def test_labels_that_cannot_be_used():
+    X, y, _ = episode()
+    with pytest.raises(ValueError, match="continuous"):
+        CSPN().fit(X, y + 0.5)
+    with pytest.raises(ValueError, match="continuous"):
+        CSPN().fit(X, (y + 0.5).tolist())
+    with pytest.raises(DataError, match="one class only, 'wolf'"):
+        CSPN().fit(X, ["wolf"] * len(X))
+    with pytest.raises(DataError, match="not hashable"):
+        CSPN().fit(X, [[int(label)] for label in y])
+    with pytest.raises(ValueError, match="NaN"):
+        CSPN().fit(X, [None, np.nan] * 5)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        CSPN().fit(X, [None, "a"])
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["wolf", "ant", "été"],
+        [7, -3, 2**40],
+        [2**80, -1, 3],
+        [1.0, -2.0, 1e9],
+        [True, False],
+        ["b", 1, None, 2.5, True],
+        [("b", 1), ("a", (None, 2.0)), ()],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_saved_one_predicts_the_same(tmp_path, labels, dtype):
+    X, codes, pile = episode(len(labels), dtype=dtype)
+    y = [labels[code] for code in codes]
+    classifier = BDCSPN(z=np.int64(3), epsilon=2.0, scale=5.0).fit(X, y, X_unlabeled=pile)
+    classifier.save(tmp_path / "clf.safetensors")
+    loaded = BDCSPN.load(tmp_path / "clf.safetensors")
+    assert loaded.get_params() == classifier.get_params()
+    for name in ("classes_", "prototypes_", "shift_"):
+        same(getattr(loaded, name), getattr(classifier, name))
+    assert [type(a) for a in loaded.classes_] == [type(a) for a in classifier.classes_]
+    assert loaded.n_features_in_ == 24
+    same(loaded.predict(pile), classifier.transduction_)
+    same(loaded.predict_proba(pile), classifier.predict_proba(pile))
+    assert not hasattr(loaded, "transduction_")
+    assert not hasattr(loaded, "feature_names_in_")
+    with pytest.raises(ValueError, match="expecting 24 features"):
+        loaded.predict(pile[:, 1:])
+
+
+def test_arrays_of_short_labels_keep_their_type(tmp_path):
+    X, y, _ = episode()
+    for labels in (y.astype(np.int8), y.astype("U1"), y.astype("U1").astype(object)):
+        CSPN().fit(X, labels).save(tmp_path / "clf")
+        same(CSPN.load(tmp_path / "clf").predict(X), CSPN().fit(X, labels).predict(X))
+
+
+def test_column_names_are_saved(tmp_path):
+    X, y, _ = episode()
+    frame = pd.DataFrame(X).add_prefix("f")
+    classifier = CSPN().fit(frame, y)
+    classifier.save(tmp_path / "clf")
+    loaded = CSPN.load(tmp_path / "clf")
+    same(loaded.feature_names_in_, classifier.feature_names_in_)
+    same(loaded.predict(frame), classifier.predict(frame))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        loaded.predict(X)
+
+
+@pytest.mark.parametrize("labels", [[Animal.WOLF, Animal.ANT], [b"a", b"b"], [(1, b"a"), 2]])
+def test_labels_that_cannot_be_saved(tmp_path, labels):
+    X, y, _ = episode(2)
+    classifier = CSPN().fit(X, [labels[code] for code in y])
+    with pytest.raises(DataError, match=r"cannot save .* of type (Animal|bytes); only strings"):
+        classifier.save(tmp_path / "clf")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_the_other_class_names_both(tmp_path):
+    X, y, _ = episode()
+    for kind, other in ((CSPN, BDCSPN), (BDCSPN, CSPN)):
+        kind().fit(X, y).save(tmp_path / "clf")
+        name = kind.__name__
+        sentence = f"holds a {name}, not a {other.__name__}; load it with {name}.load"
+        with pytest.raises(DataError, match=sentence):
+            other.load(tmp_path / "clf")
+
+
+def test_a_file_of_another_kind_or_with_parts_missing(tmp_path):
+    X, y, _ = episode()
+    path = tmp_path / "clf"
+    CSPN().fit(X, y).save(path)
+    tensors, config = load_tensors(path)
+    save_tensors(path, tensors, {**config, "kind": "backbone"})
+    with pytest.raises(DataError, match="'backbone', not 'estimator'"):
+        CSPN.load(path)
+    damages = [
+        ({}, config),
+        ({**tensors, "shift": torch.zeros(3)}, config),
+        ({**tensors, "shift": torch.tensor(1.0)}, config),
+        (tensors, {**config, "classes": ["one"]}),
+        (tensors, {**config, "classes_dtype": "nonsense"}),
+        (tensors, {**config, "params": {"tau": 3}}),
+        (tensors, {"kind": "estimator", "class": "CSPN"}),
+    ]
+    for held in damages:
+        save_tensors(path, *held)
+        with pytest.raises(DataError, match="holds a damaged CSPN"):
+            CSPN.load(path)
+
+
+def test_only_a_fitted_one_is_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        CSPN().save(tmp_path / "clf")
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+LARGE_PILE = """
+import resource
+import numpy as np
+from protorect.estimators.prototypes import BDCSPN
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+rng = np.random.default_rng(0)
+X, y = rng.random((25, 640), dtype=np.float32), np.arange(25) % 5
+BDCSPN().fit(X, y, X_unlabeled=rng.random((5_000, 640), dtype=np.float32))  # loads what is lazy
+pile = rng.random((200_000, 640), dtype=np.float32)
+before = peak()
+classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+classifier.predict(pile)
+classifier.predict_proba(pile)
+print((peak() - before) / pile.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is counted otherwise elsewhere")
+def test_no_second_copy_of_the_pile():
+    command = [sys.executable, "-c", LARGE_PILE]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    # A few (n, ways) arrays are made; a copy of the pile would be 1.
+    assert float(answer) < 0.25
+
+
+def test_predicting_without_warnings_in_threads():
+    X, y, pile = episode(dtype=np.float32)
+    classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+    with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
+        warnings.simplefilter("error")
+        for answer in pool.map(classifier.predict, [pile] * 20):
+            same(answer, classifier.transduction_)

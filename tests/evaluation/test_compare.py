@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from scipy.stats import studentized_range
+
+from protorect.errors import OptionError
+from protorect.evaluation.compare import Column, Comparison, compare, worlds
+from protorect.evaluation.evaluate import Result, evaluate
+from protorect.report.comparison import accuracy_grid, comparison_page, summary_grid
+from protorect.report.page import render
+
+
+def result(method, accuracy, seconds=1.0, shot=1):
+    per_episode = np.full(4, float(accuracy))
+    answers = np.zeros((4, 3), dtype=np.int32)
+    return Result(method, 5, shot, 15, accuracy, 0.5, seconds, per_episode, answers)
+
+
+def made(*accuracies):
+    """A comparison of methods a, b, c with these accuracies, a column each."""
+    columns = [
+        Column(f"set {i}", "balanced", 1, tuple(map(result, "abc", row)))
+        for i, row in enumerate(accuracies)
+    ]
+    return Comparison(("a", "b", "c"), tuple(columns))
+
+
+def features(classes=8, each=30, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(classes), each)
+    return rng.normal(size=(classes, 16))[labels] + rng.normal(size=(len(labels), 16)), labels
+
+
+def test_ranks_are_means_over_the_columns_and_ties_share():
+    comparison = made((90, 80, 70), (60, 60, 50))
+    np.testing.assert_allclose(comparison.ranks, [1.25, 1.75, 3])
+    np.testing.assert_allclose(comparison.behind_best, [0, 10, 20])
+    np.testing.assert_allclose(comparison.episodes_per_second, [4, 4, 4])
+
+
+def test_critical_difference_is_nemenyis():
+    # Demsar's table 5: q is 2.343 for three classifiers at 5 %.
+    assert made(*[(3, 2, 1)] * 10).critical_difference == pytest.approx(
+        2.343 * np.sqrt(3 * 4 / (6 * 10)), abs=1e-3
+    )
+    assert studentized_range.ppf(0.95, 3, np.inf) / np.sqrt(2) == pytest.approx(2.343, abs=1e-3)
+
+
+def test_every_world_has_the_episodes_that_evaluate_draws():
+    tables = {"one": features(12), "two": features(12, seed=1)}
+    comparison = compare(tables, ["cspn", "bd-cspn"], shot=[1, 2], query=5, episodes=20, seed=3)
+    assert len(comparison.columns) == 2 * 3 * 2
+    unequal = next(c for c in comparison.columns if c.features == "two" and "Dirichlet" in c.world)
+    alone = evaluate(
+        *tables["two"],
+        ["cspn", "bd-cspn"],
+        shot=[1, 2],
+        query=5,
+        episodes=20,
+        seed=3,
+        dirichlet=2.0,
+    )
+    assert [r.accuracy for r in unequal.results] == [r.accuracy for r in alone[:2]]
+
+
+def test_a_world_that_a_set_is_too_small_for_is_told_not_hidden():
+    comparison = compare({"small": features(7)}, ["cspn"], shot=[1], query=5, episodes=5)
+    assert [column.world for column in comparison.columns] == [w.name for w in worlds()[:2]]
+    (sentence,) = comparison.left_out
+    assert sentence.startswith("small, 5 distractor classes: ")
+    assert sentence in render(comparison_page(comparison, {}))
+
+
+def test_a_set_too_small_for_any_episode_is_refused_by_name():
+    with pytest.raises(OptionError, match=r"^tiny: "):
+        compare({"tiny": features(3)}, ["cspn"], shot=[1], episodes=5)
+
+
+def test_progress_counts_all_there_is():
+    seen = []
+    tables = {"one": features(12), "two": features(12)}
+    compare(tables, "cspn", shot=[1], episodes=5, progress=lambda *told: seen.append(told))
+    assert seen[-1] == (30, 30)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_tables_hold_every_method_and_the_best_first():
+    comparison = made((90, 95, 70), (60, 61, 50))
+    assert [row[0] for row in summary_grid(comparison)[1]] == ["b", "a", "c"]
+    header, rows = accuracy_grid(comparison, "set 1")
+    assert header == ["method", "balanced, 1-shot"]
+    assert rows[1] == ["b", "61.00 ± 0.50"]

@@ -1,0 +1,100 @@
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from protorect import DataError, load_features, save_features
+from protorect.evaluation.features import FeatureTable
+
+ROWS = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0]], dtype=np.float32)
+LABELS = np.array([0, 1, 1])
+
+
+def test_table_keeps_rows_and_knows_their_lengths():
+    table = FeatureTable.of(ROWS, LABELS)
+    assert np.shares_memory(table.rows.numpy(), ROWS)
+    assert table.scale.tolist() == pytest.approx([0.2, 0.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", ">f4", "int32", "uint8", "bool"]
+)
+def test_any_kind_of_number(dtype):
+    table = FeatureTable.of(ROWS.astype(dtype), LABELS)
+    assert table.rows.is_floating_point()
+    assert table.scale.dtype == (torch.float64 if dtype == "float64" else torch.float32)
+
+
+def test_torch_tensors_that_want_gradients():
+    features = torch.tensor(ROWS, requires_grad=True).to(torch.bfloat16)
+    table = FeatureTable.of(features, torch.tensor(LABELS))
+    assert table.rows.dtype == torch.bfloat16
+    assert not table.scale.requires_grad
+
+
+def test_read_only_and_mapped_arrays(tmp_path):
+    np.save(tmp_path / "f.npy", ROWS)
+    mapped = np.load(tmp_path / "f.npy", mmap_mode="r")
+    table = FeatureTable.of(mapped, LABELS)
+    assert table.rows.tolist() == ROWS.tolist()
+    assert np.shares_memory(table.rows.numpy(), mapped)
+    assert FeatureTable.of(ROWS[::-1], LABELS).rows.tolist() == ROWS[::-1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "message"),
+    [
+        (ROWS[0], LABELS, r"features must be \(n, dim\), got shape \(2,\)"),
+        (ROWS[:, :0], LABELS, r"features must be \(n, dim\), got shape \(3, 0\)"),
+        (ROWS, LABELS[:2], r"got 3 rows of features and labels of shape \(2,\)"),
+        (ROWS, [7, 7, 7], "all labels are 7; at least two classes"),
+        (ROWS, [0.0, 1.0, np.nan], "a label is not a number"),
+        (np.ma.masked_less(ROWS, 1), LABELS, "features are masked"),
+        (torch.zeros(3, 2, dtype=torch.complex64), LABELS, "a dense tensor of real numbers"),
+        (ROWS, np.array([{}, 1, 2], dtype=object), "labels must be numbers or strings"),
+        (ROWS.astype(complex), LABELS, "features must be numbers, they are complex128"),
+        (ROWS.astype(str), LABELS, "features must be numbers"),
+        ([[1, np.nan], [1, 2], [np.inf, 0]], LABELS, "2 of 3 feature rows .*: row 0, 2. Remove"),
+        (np.full((9, 2), np.nan), np.arange(9), "9 of 9 feature rows .*: row 0, 1, 2, 3, 4, ..."),
+        (np.full((3, 2), 3e38, np.float32), LABELS, "feature row 0 is too long to be normalised"),
+    ],
+)
+def test_what_cannot_be_used_is_named(features, labels, message):
+    with pytest.raises(DataError, match=message):
+        FeatureTable.of(features, labels)
+
+
+def test_strings_may_come_as_objects(tmp_path):
+    names = pd.Series(["wren", "robin", "robin"])
+    assert FeatureTable.of(ROWS, names).labels.tolist() == names.tolist()
+    assert FeatureTable.of(ROWS, names.to_numpy(dtype=object)).labels.tolist() == names.tolist()
+    save_features(tmp_path / "f.npz", ROWS, names)
+    assert load_features(tmp_path / "f.npz")[1].tolist() == names.tolist()
+
+
+def test_numbers_wider_than_torch_knows():
+    assert FeatureTable.of(ROWS.astype(np.longdouble), LABELS).rows.dtype == torch.float64
+
+
+def test_class_names_must_be_a_list(tmp_path):
+    for names in (np.array("wren"), np.array([["wren", "robin"]])):
+        np.savez(tmp_path / "f.npz", features=ROWS, labels=LABELS, class_names=names)
+        with pytest.raises(DataError, match="class_names must be a list"):
+            load_features(tmp_path / "f.npz")
+
+
+def test_file_round_trip(tmp_path):
+    save_features(tmp_path / "f.npz", ROWS, LABELS)
+    features, labels = load_features(tmp_path / "f.npz")
+    assert (features == ROWS).all()
+    assert (labels == LABELS).all()
+
+
+def test_names_stand_in_for_numbers_where_they_can(tmp_path):
+    save_features(tmp_path / "f.npz", ROWS, LABELS, np.array(["wren", "robin"]))
+    assert load_features(tmp_path / "f.npz")[1].tolist() == ["wren", "robin", "robin"]
+    save_features(tmp_path / "f.npz", ROWS, LABELS, np.array(["wren", "wren"]))
+    assert load_features(tmp_path / "f.npz")[1].tolist() == [0, 1, 1]
+    save_features(tmp_path / "f.npz", ROWS, LABELS, np.array(["wren"]))
+    with pytest.raises(DataError, match="1 class_names for labels 0 .. 1"):
+        load_features(tmp_path / "f.npz")

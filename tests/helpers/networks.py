@@ -1,0 +1,16 @@
+"""Networks with weights as after training."""
+
+import torch
+from torch import nn
+
+
+def unlike_new(network):
+    """Batch norms as after training: none is the identity."""
+    torch.manual_seed(1)
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias, 0, 0.2)
+            nn.init.normal_(module.running_mean, 0, 0.2)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+    return network.eval()

@@ -1,0 +1,52 @@
+"""Read an HTML page in tests."""
+
+from html.parser import HTMLParser
+
+VOID = {"meta", "link", "br", "img", "hr"}
+
+
+class Reader(HTMLParser):
+    """Elements with their attributes, the text in each kind, and whether all of them close."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+            self.texts.setdefault(tag, []).append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        for tag in set(self.open):
+            self.texts[tag][-1] += data.replace("\N{NO-BREAK SPACE}", " ")
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def outside(html: str) -> list[str]:
+    """Whatever a browser would fetch from elsewhere, or run."""
+    found = []
+    for tag, attributes in Reader(html).elements:
+        if tag in ("script", "iframe", "object", "embed"):
+            found.append(tag)
+        for name, value in attributes.items():
+            fetches = name.split(":")[-1] in ("src", "href", "srcset", "action", "data", "poster")
+            if fetches and not (value or "").startswith(("#", "data:")):
+                found.append(f"{tag} {name}={value}")
+            if name.startswith("on"):
+                found.append(f"{tag} {name}")
+    return found + [word for word in ("@import", "url(http", "url(//") if word in html]

@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+import torch
+
+from protorect import OptionError, evaluate, method
+from protorect.core.functional import membership, normalize
+from protorect.methods._solvers.gram import span_of
+from protorect.methods.bd_cspn_plus import PlusOptions, equal_reading, trust_in_regression
+from reference import plus as reference
+
+
+def task(shots, queries, dim=12, seed=0, spread=0.8):
+    """Support, labels and queries of classes with these numbers of samples."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(len(shots), dim)) + 1
+    labels = np.repeat(np.arange(len(shots)), shots)
+    truth = np.repeat(np.arange(len(queries)), queries)
+    support = centres[labels] + spread * rng.normal(size=(len(labels), dim))
+    query = centres[truth] + spread * rng.normal(size=(len(truth), dim))
+    return support, labels, query
+
+
+@pytest.mark.parametrize(
+    ("shots", "queries"),
+    [
+        ([1, 1, 1, 1, 1], [15, 15, 15, 15, 15]),
+        ([5, 5, 5], [30, 2, 1]),
+        ([1, 4, 2], [3, 9, 20]),
+        ([2, 2, 2, 2], [1, 1, 1, 0]),  # fewer queries than classes
+        ([1, 1], [1, 0]),
+    ],
+)
+@pytest.mark.parametrize("dim", [12, 150])  # fewer and more than there are samples
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "",
+        ":rounds=1,joining=3,steps=1",
+        ":power=0,tolerance=1,scale=3,penalty=3",
+        ":tolerance=0.0001,sharpness=5",
+    ],
+)
+def test_agrees_with_the_slow_reading(shots, queries, spelling, dim):
+    support, labels, query = task(shots, queries, dim)
+    chosen = method(f"bd-cspn-plus{spelling}")
+    options = {name: getattr(chosen.options, name) for name in PlusOptions.__annotations__}
+    expected = reference.scores(support, labels, query, len(shots), **options)
+    found = chosen(*(torch.from_numpy(part)[None] for part in (support, labels, query)))
+    np.testing.assert_allclose(found[0], expected, atol=1e-9)
+
+
+def test_takes_the_roots_of_features_that_are_nowhere_negative():
+    support, labels, query = task([2, 1, 3], [9, 4, 2])
+    support, query = np.maximum(support, 0), np.maximum(query, 0)
+    expected = reference.scores(support, labels, query, 3)
+    parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
+    np.testing.assert_allclose(method("bd-cspn-plus")(*parts)[0], expected, atol=1e-9)
+    # Whatever tasks are beside it: those of a batch do not tell each other what they are.
+    both = [torch.cat([part, part]) for part in parts]
+    both[2][1, 0, 0] = -1e-3
+    np.testing.assert_allclose(method("bd-cspn-plus")(*both)[0], expected, atol=1e-9)
+    one = [part[1:] for part in both]
+    alone = reference.scores(one[0][0].numpy(), labels, one[2][0].numpy(), 3)
+    np.testing.assert_allclose(method("bd-cspn-plus")(*both)[1], alone, atol=1e-9)
+    assert np.abs(alone - expected).max() > 1e-3
+
+
+def share_of_equal_reading(queries, seed):
+    """How far the equal reading is followed on a pile with these numbers of queries."""
+    support, labels, query = task([5, 5, 5], queries, dim=64, seed=seed)
+    members = membership(torch.from_numpy(labels), 3).mT.double()[None]
+    span = span_of(normalize(torch.from_numpy(np.concatenate([support, query])))[None])
+    labelled = span.combined(span.padded(members))
+    scores = span.cosines(labelled)[..., len(support) :]
+    _, share = equal_reading(span, labelled, scores, PlusOptions())
+    return share.item()
+
+
+def test_follows_the_equal_reading_where_classes_are_equal_and_not_where_they_are_not():
+    equal = np.mean([share_of_equal_reading([20, 20, 20], seed) for seed in range(20)])
+    unequal = np.mean([share_of_equal_reading([55, 3, 2], seed) for seed in range(20)])
+    assert equal > 0.8
+    assert unequal < 0.05
+
+
+def test_a_pile_smaller_than_the_number_of_classes_is_not_shared_out_equally():
+    assert share_of_equal_reading([2, 0, 0], 0) == 0
+
+
+def test_tolerance_says_how_far_the_equal_reading_is_followed():
+    support, labels, query = task([1, 1, 1], [20, 20, 20], spread=1.5, seed=3)
+    parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
+    counts = {
+        tolerance: torch.bincount(
+            method(f"bd-cspn-plus:tolerance={tolerance}")(*parts)[0].argmax(dim=-1), minlength=3
+        )
+        for tolerance in (1e-6, 1e6)
+    }
+    assert counts[1e6].float().std() < counts[1e-6].float().std()
+
+
+def test_many_steps_solve_the_regression():
+    support, labels, query = task([2, 3, 2], [9, 1, 4])
+    parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
+    few, many, more = (method(f"bd-cspn-plus:steps={n}")(*parts)[0].numpy() for n in (1, 30, 60))
+    np.testing.assert_allclose(many, more, atol=1e-9)
+    assert np.abs(few - many).max() > 1e-3
+
+
+def trust(ways, dim, spread, seed=0):
+    """In the regression, of a task of five labelled samples a class."""
+    support, labels, _ = task([5] * ways, [1] * ways, dim, seed, spread)
+    members = membership(torch.from_numpy(labels), ways).mT.double()[None]
+    rows = normalize(torch.from_numpy(support))
+    return trust_in_regression(span_of((rows - rows.mean(0))[None]), members, PlusOptions()).item()
+
+
+def test_the_regression_is_given_up_where_it_fails_on_held_out_support():
+    many_classes = [trust(ways=60, dim=6, spread=0.3, seed=seed) for seed in range(5)]
+    few_classes = [trust(ways=5, dim=40, spread=0.8, seed=seed) for seed in range(5)]
+    assert max(many_classes) < 0.1
+    assert min(few_classes) > 0.5
+
+
+def test_one_sample_a_class_leaves_nothing_to_hold_out():
+    members = torch.eye(4)[None]
+    span = span_of(torch.eye(4, 9)[None])
+    assert trust_in_regression(span, members, PlusOptions()).tolist() == [[[1.0]]]
+
+
+def test_better_than_the_paper_where_classes_are_unequal_and_no_worse_where_they_are_equal():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(12), 60)
+    features = rng.normal(size=(12, 48))[labels] + 1.6 * rng.normal(size=(720, 48)) + 1
+    methods = ["cspn", "bd-cspn", "bd-cspn-plus"]
+    for world in ({}, {"dirichlet": 1.0}, {"distractors": 5}):
+        plain, paper, plus = evaluate(features, labels, methods, shot=1, episodes=300, **world)
+        gain = plus.minus(paper)
+        assert gain.mean > -gain.ci95, world
+        gain = plus.minus(plain)
+        assert gain.mean > gain.ci95, world
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("rounds=0", "rounds is 0; it must be a whole number from 1 up."),
+        ("joining=0", "joining is 0; it must be a whole number from 1 up."),
+        ("tolerance=-1", "tolerance is -1.0; it must lie in 1e-06 .. 1e+06."),
+    ],
+)
+def test_says_what_an_option_may_be(written, message):
+    with pytest.raises(OptionError) as raised:
+        method(f"bd-cspn-plus:{written}")
+    assert message in str(raised.value)
+
+
+def test_zero_features_and_equal_ones_give_finite_scores():
+    support, query = torch.zeros(1, 4, 6), torch.zeros(1, 5, 6)
+    labels = torch.tensor([0, 0, 1, 1])
+    assert torch.isfinite(method("bd-cspn-plus")(support, labels, query)).all()
+    support, query = torch.ones(1, 4, 6), torch.ones(1, 5, 6)
+    assert torch.isfinite(method("bd-cspn-plus")(support, labels, query)).all()

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+import torch
+
+from protorect import METHODS, OptionError, method
+from protorect.core.functional import Options
+from protorect.methods import PAPER, PICTURE_METHODS, chosen_methods
+from reference import rectification as reference
+
+
+def test_five_methods_of_the_paper():
+    assert PAPER == ("cspn", "bd-c", "bd-i", "bd-cspn", "bd-cspn-classes")
+    assert set(PAPER) == set(reference.METHODS) <= set(METHODS)
+    assert method("bd-cspn").options == Options()
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_called_like_a_function(name):
+    generator = torch.Generator().manual_seed(0)
+    support = torch.randn(3, 6, 8, generator=generator)
+    labels = torch.tensor([0, 1, 2, 0, 1, 2])
+    query = torch.randn(3, 10, 8, generator=generator)
+    scores = METHODS[name](support, labels, query)
+    assert scores.shape == (3, 10, 3)
+    for task in range(3):
+        expected = reference.scores(
+            name, support[task].numpy(), labels.numpy(), query[task].numpy(), ways=3
+        )
+        np.testing.assert_allclose(scores[task], expected, atol=1e-5)
+
+
+def test_options_are_written_behind_the_name():
+    chosen = method("bd-cspn:z=4,epsilon=2.5,rank=softmax,shift=no,assignment=overlapping")
+    assert chosen.options == Options(
+        z=4, epsilon=2.5, rank="softmax", shift=False, assignment="overlapping"
+    )
+    assert chosen.name == "bd-cspn:z=4,epsilon=2.5,rank=softmax,shift=false,assignment=overlapping"
+    assert method("bd-i:z=all").options.z is None
+    assert method("bd-i:z=all").name == "bd-i:z=all"
+    assert method(chosen) is chosen
+    assert method("cspn").name == "cspn"
+
+
+def test_options_given_one_after_the_other_are_one_list():
+    chosen = method("bd-cspn:z=4").with_options(epsilon=2.5)
+    assert chosen.name == "bd-cspn:z=4,epsilon=2.5"
+    assert method(chosen.name) == chosen
+
+
+def test_all_is_every_method_once():
+    assert chosen_methods("all") == chosen_methods(["cspn", "all"]) == list(METHODS.values())
+    assert [one.name for one in chosen_methods(["cspn:z=1", "cspn", "cspn:z=1"])] == [
+        "cspn:z=1",
+        "cspn",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        ("bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
+        ("zzz", f"Known: {', '.join(sorted(METHODS | PICTURE_METHODS))}"),
+        ("tft", "fine-tunes the network on pictures, so features alone do not do"),
+        ("tft:steps=3", "--method tft:steps=3 --network RUN --pictures PACKED"),
+        ("bd-cspn:epsilom=3", "unknown option of bd-cspn 'epsilom'. Did you mean 'epsilon'?"),
+        ("bd-cspn:z=4,z=5", "an option is given twice"),
+        ("BD-CSPN", "Did you mean 'bd-cspn'?"),
+        ("bd-cspn:z", "'z' is not an option; write name=value"),
+        ("bd-cspn:z=some", "z=some: a whole number or all is wanted"),
+        ("bd-cspn:z=-1", "z is -1; it must be 0, 1, 2, ... or None"),
+        ("bd-cspn:epsilon=x", "epsilon=x: a number is wanted"),
+        ("bd-cspn:epsilon=nan", "epsilon is nan"),
+        ("bd-cspn:shift=maybe", "shift=maybe: true or false is wanted"),
+        ("bd-cspn:rank=cosin", "unknown rank 'cosin'. Did you mean 'cosine'?"),
+    ],
+)
+def test_a_misspelt_method_is_refused(spelling, message):
+    with pytest.raises(OptionError) as error:
+        method(spelling)
+    assert message in str(error.value)

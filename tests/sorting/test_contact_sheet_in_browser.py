@@ -1,0 +1,106 @@
+"""The contact sheet in a real browser: pictures appear, keys work, nothing is refused."""
+
+import pytest
+
+from helpers.browser import CHROMIUM, Browser
+from helpers.sorting import World
+from protorect.sorting.sort import SortOptions, sort_into
+from protorect.uncertainty.thresholds import Thresholds
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on the PATH")
+
+FOCUS = "document.activeElement.firstElementChild?.alt"
+TITLE = "document.activeElement.closest('.group')?.dataset.title"
+WAIT = """(async () => {{ for (let i = 0; i < 200 && ({0}) !== {1}; i++)
+    await new Promise(done => setTimeout(done, 50)); return {0}; }})()"""
+SEEN = "document.querySelectorAll('.group .tile:not([hidden])').length"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory, colour_weights):
+    world = World(tmp_path_factory.mktemp("sheet"), colour_weights, each=40)
+    options = SortOptions(thresholds=Thresholds(unknown=0.2), truth=True)
+    given = (world.pile, world.examples, world.out, options)
+    sort_into(*given, source=world.weights, cache=False)
+    return world.out / "index.html"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory, page):
+    with Browser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture(autouse=True)
+def _fresh(browser, page):
+    browser.resize(1280, 900)
+    browser.open(page)
+
+
+def test_pictures_load_when_they_are_near(browser):
+    first = "document.querySelector('.group .tile img').naturalWidth"
+    assert browser.run(WAIT.format(first, 160)) == 160
+    assert browser.run("[...document.images].filter(i => i.naturalWidth).length") < 120
+    last = "[...document.querySelectorAll('.group .tile img')].at(-1)"
+    browser.run(f"{last}.scrollIntoView()")
+    assert browser.run(WAIT.format(f"{last}.naturalWidth", 160)) == 160
+    assert browser.errors == []
+
+
+def test_arrows_walk_through_the_pictures(browser):
+    browser.press("ArrowRight")
+    first = browser.run(FOCUS)
+    assert first
+    browser.press("ArrowRight", "ArrowRight")
+    assert browser.run(FOCUS) != first
+    browser.press("ArrowLeft", "ArrowLeft")
+    assert browser.run(FOCUS) == first
+    top = browser.run("document.activeElement.getBoundingClientRect().top + scrollY")
+    browser.press("ArrowDown")
+    assert browser.run("document.activeElement.getBoundingClientRect().top + scrollY") > top
+    browser.press("ArrowUp")
+    assert browser.run(FOCUS) == first
+
+
+def test_enter_shows_it_large_and_escape_goes_back(browser):
+    browser.press("ArrowRight", "Enter")
+    assert browser.run("large.open")
+    name = browser.run("large.querySelector('strong').textContent")
+    assert name == browser.run("open.firstElementChild.alt")
+    width = "large.querySelector('img').naturalWidth"
+    assert browser.run(WAIT.format(width, 40)) == 40  # the picture itself, not its thumbnail
+    browser.press("ArrowRight")
+    other = browser.run("large.querySelector('strong').textContent")
+    assert other != name
+    browser.press("Escape")
+    assert not browser.run(WAIT.format("large.open", "false"))
+    assert browser.run(WAIT.format(FOCUS, f"'{other}'")) == other
+
+
+def test_n_and_p_go_from_class_to_class(browser):
+    browser.press("n")
+    assert browser.run(TITLE) == "blue"
+    browser.press("n")
+    assert browser.run(TITLE) == "green"
+    browser.press("p")
+    assert browser.run(TITLE) == "blue"
+
+
+def test_d_leaves_the_doubtful_and_slash_finds(browser):
+    assert browser.run(SEEN) == 120
+    browser.press("d")
+    doubtful = browser.run("document.querySelectorAll('.group .doubtful').length")
+    assert browser.run(SEEN) == doubtful < 120
+    browser.press("d", "/", "r", "e", "d")
+    red = browser.run("document.querySelectorAll('[data-title=red] .tile').length")
+    assert browser.run(SEEN) == red < 120
+    browser.press("x", "y")
+    assert browser.run(SEEN) == 0
+    assert not browser.run("document.getElementById('none').hidden")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_it_fits_the_window(browser, page, width):
+    browser.resize(width, 800)
+    browser.open(page)
+    assert browser.run("document.documentElement.scrollWidth") <= width
