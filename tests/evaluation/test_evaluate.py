@@ -60,14 +60,12 @@ def test_distractors_are_not_scored(feature_set):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_chunks_do_not_change_the_answer(monkeypatch, feature_set, name):
+def test_batches_do_not_change_the_predictions(monkeypatch, feature_set, name):
     whole = evaluate(*feature_set, [name], shot=5, episodes=23)[0]
-    monkeypatch.setattr("protorect.evaluation.evaluate.CHUNK_BYTES", 80_000)
+    monkeypatch.setattr("protorect.evaluation.tasks.BATCH_BYTES", 80_000)
     parts = evaluate(*feature_set, [name], shot=5, episodes=23)[0]
     assert (whole.predictions == parts.predictions).all()
-    monkeypatch.setattr(
-        "protorect.evaluation.evaluate.CHUNK_BYTES", 1
-    )  # at least one episode at a time
+    monkeypatch.setattr("protorect.evaluation.tasks.BATCH_BYTES", 1)  # one episode at a time
     single = evaluate(*feature_set, [name], shot=5, episodes=23)[0]
     assert (whole.predictions == single.predictions).all()
 
@@ -97,15 +95,15 @@ def test_labels_may_be_names_and_the_device_may_be_said(feature_set):
     assert (by_name.per_episode == by_number.per_episode).all()
 
 
-def test_progress_is_told_and_reaches_the_end(monkeypatch, feature_set):
-    monkeypatch.setattr("protorect.evaluation.evaluate.CHUNK_BYTES", 200_000)
-    told = []
+def test_progress_rises_to_the_number_of_episodes(monkeypatch, feature_set):
+    monkeypatch.setattr("protorect.evaluation.tasks.BATCH_BYTES", 200_000)
+    calls = []
     evaluate(
-        *feature_set, ["cspn"], shot=[1, 5], episodes=50, progress=lambda *now: told.append(now)
+        *feature_set, ["cspn"], shot=[1, 5], episodes=50, progress=lambda *now: calls.append(now)
     )
-    assert told == sorted(told)
-    assert len(told) > 2
-    assert told[-1] == (100, 100)
+    assert calls == sorted(calls)
+    assert len(calls) > 2
+    assert calls[-1] == (100, 100)
 
 
 def test_features_are_left_as_they_were(feature_set):

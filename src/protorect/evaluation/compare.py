@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, studentized_range
 from torch import Tensor
 
-from protorect._utils.progress import Progress
+from protorect._utils.progress import Progress, part_of
 from protorect.errors import ProtorectError
 from protorect.evaluation.evaluate import Result, evaluate
 from protorect.methods import METHODS, Method, chosen_methods
@@ -174,7 +174,7 @@ def compare(
                     dirichlet=world.dirichlet,
                     distractors=world.distractors,
                     device=device,
-                    progress=_after(progress, before, total),
+                    progress=part_of(progress, before, total),
                 )
             except ProtorectError as error:
                 raise type(error)(f"{name}: {error}") from error
@@ -189,10 +189,3 @@ def _columns(
         Column(name, world.name, shot, tuple(r for r in results if r.shot == shot))
         for shot in shots
     ]
-
-
-def _after(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Progress of a part, told as progress of the whole."""
-    if progress is None:
-        return None
-    return lambda done, _: progress(before + done, total)

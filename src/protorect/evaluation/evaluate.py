@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, cast
@@ -13,17 +13,14 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from protorect._utils.progress import Progress
+from protorect._utils.progress import Progress, part_of
 from protorect.core.functional import predictions
 from protorect.core.statistics import Estimate, mean_interval, paired_difference
-from protorect.core.unit_rows import UnitRows
 from protorect.errors import OptionError
 from protorect.evaluation.episodes import DISTRACTOR, Episodes, sample_episodes
 from protorect.evaluation.features import FeatureTable
+from protorect.evaluation.tasks import task_batches
 from protorect.methods import Method, chosen_methods
-
-CHUNK_BYTES = 24 * 2**20  # of features and scores worked on at a time: stays in the outer cache
-_SCORE_ARRAYS = 8  # arrays of the size of the scores that a method may hold at once
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Result:
     way, shot
         Of the episodes.
     query
-        Queries per class that were asked for, or on average where a file told the episodes.
+        Queries per class that were asked for, or the average number where the episodes were loaded.
     accuracy, ci95
         Mean over the episodes in percent, and the half-width of its 95 % interval.
     seconds
@@ -146,9 +143,11 @@ def evaluate(
             dirichlet=dirichlet,
             distractors=distractors,
         )
-    told = told_of(progress, len(episodes) * len(shots))
-    by_shot = [_evaluate_shot(table, chosen, episodes.with_shot(k), told) for k in shots]
-    return [result for results in by_shot for result in results]
+    results: list[Result] = []
+    for i, k in enumerate(shots):
+        part = part_of(progress, i * len(episodes), len(shots) * len(episodes))
+        results += _evaluate_shot(table, chosen, episodes.with_shot(k), part)
+    return results
 
 
 def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[int]:
@@ -165,63 +164,18 @@ def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[i
 
 @torch.inference_mode()
 def _evaluate_shot(
-    table: FeatureTable, methods: list[Method], episodes: Episodes, told: Callable[[int], None]
+    table: FeatureTable, methods: list[Method], episodes: Episodes, progress: Progress
 ) -> list[Result]:
-    """Results of all methods on episodes of one shape, a bounded chunk at a time."""
+    """Results of all methods on episodes of one shape."""
     predicted = np.empty((len(methods), *episodes.query.shape), dtype=np.int32)
     seconds = np.zeros(len(methods))
-    labels = torch.arange(episodes.way).repeat_interleave(episodes.shot).to(table.rows.device)
-    for part, support, query in _tasks(table, episodes):
+    for part, support, labels, query in task_batches(table, episodes):
         for i, chosen in enumerate(methods):
             start = time.perf_counter()
             predicted[i, part] = predictions(chosen(support, labels, query)).cpu().numpy()
             seconds[i] += time.perf_counter() - start
-        told(part.stop - part.start)
+        progress(part.stop, len(episodes))
     return [
         Result.of(chosen.name, episodes, predicted[i], float(seconds[i]))
         for i, chosen in enumerate(methods)
     ]
-
-
-def _tasks(table: FeatureTable, episodes: Episodes) -> Iterator[tuple[slice, UnitRows, UnitRows]]:
-    """Which episodes, their support and their queries, for one chunk after the other.
-
-    A chunk is valid until the next is asked for.
-    """
-    support = torch.from_numpy(episodes.support.reshape(len(episodes), -1))
-    query = torch.from_numpy(episodes.query)
-    dim, n_query = table.rows.shape[1], query.shape[1]
-    samples = support.shape[1] + n_query
-    size = _chunk_size(samples, dim, episodes.way, table.scale.element_size())
-    # One buffer for all chunks: fresh memory would have to be mapped by the system each time.
-    buffer = table.rows.new_empty((min(size, len(query)) * n_query, dim))
-    for start in range(0, len(query), size):
-        part = slice(start, min(start + size, len(query)))
-        yield part, _gather(table, support[part]), _gather(table, query[part], buffer)
-
-
-def _gather(table: FeatureTable, samples: Tensor, buffer: Tensor | None = None) -> UnitRows:
-    """Rows of the table by number (tasks, n), written into the buffer if there is one."""
-    samples = samples.to(table.rows.device)
-    out = None if buffer is None else buffer[: samples.numel()]
-    rows = torch.index_select(table.rows, 0, samples.flatten(), out=out)
-    return UnitRows(rows.view(*samples.shape, -1).to(table.scale.dtype), table.scale[samples])
-
-
-def _chunk_size(samples: int, dim: int, ways: int, item: int) -> int:
-    """How many episodes are worked on at a time."""
-    bytes_each = samples * (dim + _SCORE_ARRAYS * ways) * item
-    return max(1, CHUNK_BYTES // bytes_each)
-
-
-def told_of(progress: Progress | None, total: int) -> Callable[[int], None]:
-    """A function to be called with the number of episodes done since the last time."""
-    done = 0
-
-    def tell(more: int) -> None:
-        nonlocal done
-        done += more
-        if progress is not None:
-            progress(done, total)
-
-    return tell

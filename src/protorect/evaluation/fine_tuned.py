@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorect._utils.progress import Progress
+from protorect._utils.progress import Progress, part_of
 from protorect._utils.tensors import on_device
 from protorect.backbones.base import Backbone
 from protorect.backbones.inference import batch_size, laid_out, prepared
@@ -25,7 +25,7 @@ from protorect.embedding.extractor import Extractor
 from protorect.embedding.finished import made_by
 from protorect.errors import DataError
 from protorect.evaluation.episodes import Episodes
-from protorect.evaluation.evaluate import Result, told_of
+from protorect.evaluation.evaluate import Result
 from protorect.methods import PictureMethod
 
 
@@ -102,11 +102,16 @@ def evaluate_fine_tuned(
     """
     device = on_device(torch.empty(0), device or "cpu").device
     laid_out(pictures.backbone, device, torch.channels_last)
-    told = told_of(progress, len(episodes) * len(shot) * len(methods))
+    runs = [(k, chosen) for k in shot for chosen in methods]
     return [
-        _evaluate(pictures, chosen, episodes.with_shot(k), device, told)
-        for k in shot
-        for chosen in methods
+        _evaluate(
+            pictures,
+            chosen,
+            episodes.with_shot(k),
+            device,
+            part_of(progress, i * len(episodes), len(runs) * len(episodes)),
+        )
+        for i, (k, chosen) in enumerate(runs)
     ]
 
 
@@ -115,7 +120,7 @@ def _evaluate(
     chosen: PictureMethod,
     episodes: Episodes,
     device: torch.device,
-    told: Callable[[int], None],
+    progress: Progress,
 ) -> Result:
     predicted = np.empty(episodes.query.shape, dtype=np.int32)
     labels = torch.arange(episodes.way, device=device).repeat_interleave(episodes.shot)
@@ -127,5 +132,5 @@ def _evaluate(
         scores = chosen(pictures.backbone, support, labels, query, at_once)
         predicted[i] = predictions(scores).cpu().numpy()
         seconds += time.perf_counter() - start
-        told(1)
+        progress(i + 1, len(episodes))
     return Result.of(chosen.name, episodes, predicted, seconds)
