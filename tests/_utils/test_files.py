@@ -5,7 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from protorect import DataError
-from protorect._utils.files import check_writable, write_text, written_whole
+from protorect._utils.files import (
+    check_writable,
+    folder_written_whole,
+    write_text,
+    written_whole,
+)
 
 
 def test_text_is_written_and_replaced(tmp_path):
@@ -80,3 +85,40 @@ def test_a_pipe_is_written_into(tmp_path):
         write_text(pipe, "through")
         assert read.result(timeout=10) == "through"
     assert pipe.is_fifo()
+
+
+def test_a_folder_appears_when_it_is_filled_and_replaces_an_empty_one(tmp_path):
+    out = tmp_path / "new" / "out"
+    out.mkdir(parents=True)
+    with folder_written_whole(out) as partial:
+        (partial / "a.txt").write_text("x")
+        assert os.listdir(out) == []
+    assert os.listdir(out.parent) == ["out"]
+    assert (out / "a.txt").read_text() == "x"
+
+
+def test_a_folder_that_fails_leaves_nothing(tmp_path):
+    def fail():
+        with folder_written_whole(tmp_path / "out") as partial:
+            (partial / "a.txt").write_text("half")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_is_written_by_one_command_at_a_time(tmp_path):
+    with folder_written_whole(tmp_path / "out") as partial:
+        (partial / "a.txt").write_text("x")
+        with pytest.raises(DataError, match="out is being written by another command"):
+            folder_written_whole(tmp_path / "out").__enter__()
+        assert partial.exists()
+    assert os.listdir(tmp_path / "out") == ["a.txt"]
+
+
+def test_a_folder_with_something_in_it_is_not_replaced(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file"):
+        with pytest.raises(DataError, match="exists already; remove it or give another name"):
+            folder_written_whole(path).__enter__()

@@ -137,7 +137,7 @@ def test_a_folder_of_pictures_is_packed_again_and_its_features_are_kept(weights,
     with pytest.raises(StoppedError):
         extract(weights, tmp_path / "drawings", out, progress=stop_in_the_second_pass)
     left = sorted(os.listdir(tmp_path / "f.npz.partial"))
-    assert left == ["blocks.npy", "lock", "store"]
+    assert left == ["blocks.npy", "store"]
     assert extract(weights, tmp_path / "drawings", out).resumed == 12
     assert not extract(weights, tmp_path / "drawings", out).written
     with pytest.raises(DataError, match="is inside .* where it would be taken for a class"):
@@ -149,24 +149,6 @@ def test_a_second_command_on_the_same_output_is_refused(weights, noise, tmp_path
     with unfinished(out), pytest.raises(DataError, match="is being written by another command"):
         extract(weights, noise, out)
     assert extract(weights, noise, out).written
-
-
-def test_a_lock_that_its_holder_removed_is_not_held(tmp_path, monkeypatch):
-    """The other command ended between our opening of its lock file and our locking of it."""
-    import protorect._utils.locks as lock
-
-    path, take, taken = tmp_path / "x" / "lock", lock._take, []
-
-    def removed_meanwhile(file):
-        if not taken:
-            path.unlink()
-        taken.append(file)
-        take(file)
-
-    monkeypatch.setattr(lock, "_take", removed_meanwhile)
-    with lock.locked(path, "x"):
-        assert path.exists()
-    assert len(taken) == 2
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -69,6 +69,18 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> ND
     return array
 
 
+def create_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """New .npy file, mapped for writing.
+
+    Its space is reserved at once: writing to a mapped file crashes where the disk is full.
+    """
+    array = npy.open_memmap(path, "w+", dtype, shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, array.offset + array.nbytes)
+    return array
+
+
 def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
     try:
         with archive.open(member) as file:

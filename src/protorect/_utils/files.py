@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and a file that cannot be written is a clear sentence."""
+"""Files and folders that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,59 +9,84 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from protorect._utils.locks import locked
+from protorect._utils.text import printable
 from protorect.errors import DataError
 
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a path to write to; what was written there appears at `path` if the block succeeds.
+    """Give a temporary path to write to, which is renamed to `path` if the block succeeds.
 
-    A link is followed, the permissions of a file that is replaced are kept, and what is no
-    ordinary file (a pipe, a device) is written into. The temporary name keeps the suffix of
-    `path`, for writers that look at it.
+    A link is followed, the permissions of a replaced file are kept, and a pipe or a device is
+    written into. The temporary name keeps the suffix of `path`, for writers that look at it.
     """
     target = Path(path).resolve()
-    try:
+    with _write_errors(path):
         _check_target(target, path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        ordinary = target.is_file() or not target.exists()
-        folder = target.parent if ordinary else None  # None: the system's place for such files
+        regular = target.is_file() or not target.exists()
+        folder = target.parent if regular else None  # None: the system's temporary folder
         with _temporary(folder, target.suffix) as beside:
             yield beside
-            if not ordinary:
+            if not regular:
                 with beside.open("rb") as written, target.open("wb") as sink:
                     shutil.copyfileobj(written, sink)
             else:
                 mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
                 os.chmod(beside, mode)
                 os.replace(beside, target)
-    except OSError as error:
-        raise _cannot_write(path, error.strerror or str(error)) from error
+
+
+@contextmanager
+def folder_written_whole(path: Path) -> Iterator[Path]:
+    """Give a new folder beside `path` to fill, which is renamed to `path` if the block succeeds.
+
+    It is removed if the block fails, and by the next command if the process is killed.
+    """
+    check_free(path)
+    partial = path.parent / f".{path.name}.protorect-partial"
+    lock = path.parent / f".{path.name}.protorect-lock"
+    with _write_errors(path), locked(lock, path):
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        try:
+            yield partial
+            if path.is_dir():
+                path.rmdir()  # an empty one, which Windows does not replace
+            os.replace(partial, path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise DataError if a file cannot be written there; to be asked before long work.
-
-    Nothing is left behind, folders that would have to be made included.
-    """
+    """Raise DataError if a file cannot be written there, before long work; leaves no trace."""
     target = Path(path).resolve()
-    try:
+    with _write_errors(path):
         _check_target(target, path)
         if target.parent.is_dir() and not target.exists():
             with _temporary(target.parent, target.suffix):
                 return
-    except OSError as error:
-        raise _cannot_write(path, error.strerror or str(error)) from error
+
+
+def check_free(path: Path) -> None:
+    """Raise DataError if there is anything at `path` but an empty folder."""
+    with _write_errors(path):
+        taken = os.path.lexists(path) and not (path.is_dir() and not os.listdir(path))
+    if taken:
+        raise DataError(
+            f"{printable(str(path))} exists already; remove it or give another name to --out."
+        )
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in UTF-8, whole or not at all."""
+    """Write a text file in UTF-8, completely or not at all."""
     with written_whole(path) as beside:
         beside.write_text(text, encoding="utf-8")
 
 
 def _check_target(target: Path, path: str | os.PathLike[str]) -> None:
-    """What can be known before: the nearest thing that exists must be open to us."""
+    """Raise DataError if `target` is a folder, or if it cannot be created where it is."""
     if target.is_dir():
         raise _cannot_write(path, "it is a folder; give the name of a file")
     nearest = next(part for part in (target, *target.parents) if part.exists())
@@ -73,7 +98,7 @@ def _check_target(target: Path, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _temporary(folder: Path | None, suffix: str) -> Iterator[Path]:
-    """A new empty file, gone in the end."""
+    """A new empty file that is removed in the end."""
     handle, name = tempfile.mkstemp(prefix=".", suffix=suffix, dir=folder)
     os.close(handle)
     try:
@@ -82,8 +107,17 @@ def _temporary(folder: Path | None, suffix: str) -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
+@contextmanager
+def _write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn an OSError into the DataError that names `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise _cannot_write(path, error.strerror or str(error)) from error
+
+
 def _cannot_write(path: str | os.PathLike[str], reason: str) -> DataError:
-    return DataError(f"cannot write {os.fspath(path)}: {reason}.")
+    return DataError(f"cannot write {printable(os.fspath(path))}: {reason}.")
 
 
 def _umask() -> int:

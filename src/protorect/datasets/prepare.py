@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from protorect._utils.files import folder_written_whole
 from protorect._utils.text import printable
-from protorect._utils.whole_folder import folder_written_whole
 from protorect.datasets.catalogue import Dataset, dataset
 from protorect.datasets.division import Division, Fractions, divide
 from protorect.datasets.pack_split import COLUMNS, SplitResult, pack_split, split_record
