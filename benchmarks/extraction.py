@@ -52,7 +52,7 @@ def _embedding(case: NetworkCase, folder: Path, half: bool) -> Callable[[], floa
 
     def ours() -> float:
         start = time.perf_counter()
-        embed(backbone, images, preprocessing, half=half)
+        embed(backbone, images, preprocessing, bfloat16=half)
         return len(images) / (time.perf_counter() - start)
 
     return ours

@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from protorect.backbones.base import Backbone
 from protorect.backbones.cosine_classifier import CosineClassifier
-from protorect.backbones.inference import laid_out
+from protorect.backbones.inference import move_network
 from protorect.backbones.registry import build
 from protorect.datasets.packed import FORMAT, MANIFEST, VERSION, PackedDataset
 
@@ -54,7 +54,7 @@ class NetworkCase:
         """ConvNet-64 with its first weights."""
         torch.manual_seed(0)
         backbone = build("conv64", channels=self.channels, size=self.size)
-        laid_out(backbone, "cpu", torch.channels_last)
+        move_network(backbone, "cpu", torch.channels_last)
         return backbone
 
     def packed(self, folder: Path) -> PackedDataset:

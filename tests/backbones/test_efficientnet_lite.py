@@ -14,9 +14,9 @@ from protorect.backbones.registry import build
 from protorect.errors import DataError, MissingExtraError
 
 
-def stand_in(monkeypatch, folder: Path, held: object) -> None:
+def replace_package(monkeypatch, folder: Path, held: object) -> None:
     """A package of the same kind that holds something else."""
-    models = folder / "stand_in_weights" / "models"
+    models = folder / "other_weights" / "models"
     models.mkdir(parents=True)
     (models.parent / "__init__.py").touch()
     if isinstance(held, bytes):
@@ -24,8 +24,8 @@ def stand_in(monkeypatch, folder: Path, held: object) -> None:
     elif held is not None:
         torch.save(held, models / "w.pth")
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(efficientnet_lite_weights, "PACKAGE", "stand_in_weights")
-    monkeypatch.delitem(sys.modules, "stand_in_weights", raising=False)
+    monkeypatch.setattr(efficientnet_lite_weights, "PACKAGE", "other_weights")
+    monkeypatch.delitem(sys.modules, "other_weights", raising=False)
 
 
 def as_shipped() -> dict[str, torch.Tensor]:
@@ -36,7 +36,7 @@ def test_every_tensor_of_the_file_is_used_once():
     network, head = build("efficientnet-lite0", size=28), imagenet_head()
     ours = {**network.state_dict(), "_fc.weight": head.weight, "_fc.bias": head.bias}
     theirs = {
-        efficientnet_lite_weights.our_name(name): value for name, value in as_shipped().items()
+        efficientnet_lite_weights.renamed(name): value for name, value in as_shipped().items()
     }
     assert len(theirs) == len(as_shipped()) == len(ours)
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
@@ -94,7 +94,7 @@ def test_the_odd_pixel_of_padding_goes_below_and_right(side, kernel, stride, pad
 def test_other_tensors_are_refused_by_name(monkeypatch, tmp_path, change, message):
     held = as_shipped()
     change(held)
-    stand_in(monkeypatch, tmp_path, held)
+    replace_package(monkeypatch, tmp_path, held)
     with pytest.raises(DataError, match=message):
         build("efficientnet-lite0", size=28)
 
@@ -106,7 +106,7 @@ def test_many_differences_are_counted():
 
 
 def test_a_head_of_another_size_is_refused(monkeypatch, tmp_path):
-    stand_in(monkeypatch, tmp_path, {"_fc.weight": torch.zeros(10, 1280)})
+    replace_package(monkeypatch, tmp_path, {"_fc.weight": torch.zeros(10, 1280)})
     with pytest.raises(DataError, match="bias is missing, weight is .10, 1280. instead"):
         imagenet_head()
 
@@ -123,14 +123,14 @@ def test_a_head_of_another_size_is_refused(monkeypatch, tmp_path):
     ],
 )
 def test_a_damaged_file_is_refused(monkeypatch, tmp_path, held, message):
-    stand_in(monkeypatch, tmp_path, held)
+    replace_package(monkeypatch, tmp_path, held)
     with pytest.raises(DataError, match=message):
         build("efficientnet-lite0", size=28)
 
 
 def test_a_truncated_file_is_refused(monkeypatch, tmp_path):
     whole = efficientnet_lite_weights._file().read_bytes()
-    stand_in(monkeypatch, tmp_path, whole[: len(whole) // 2])
+    replace_package(monkeypatch, tmp_path, whole[: len(whole) // 2])
     with pytest.raises(DataError, match="cannot read w.pth"):
         build("efficientnet-lite0", size=28)
 

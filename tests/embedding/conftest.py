@@ -20,4 +20,4 @@ def weights(tmp_path_factory):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight pictures, so that a hundred are thirteen."""
-    monkeypatch.setattr("protorect.backbones.inference._MOST_AT_ONCE", 8)
+    monkeypatch.setattr("protorect.backbones.inference._LARGEST_BATCH", 8)

@@ -49,7 +49,7 @@ def test_weights_that_are_none(weights, noise, tmp_path, refused):
         ({"backbone": ["conv64"]}, "does not say which backbone it is"),
         ({"channels": 2}, "cannot be used: channels is 2"),
         ({"size": "28"}, "cannot be used: size is '28'"),
-        ({"size": 10**9}, "cannot be used: size is 1000000000; pictures have 1024"),
+        ({"size": 10**9}, "cannot be used: size is 1000000000; pictures have at most 1024"),
         ({"mean": [0.5, 0.5]}, "mean is [0.5, 0.5]; it must be 1 numbers"),
         ({"mean": "x"}, "does not say which backbone it is"),
         ({"std": [0.0]}, "std is [0.0]; it must be 1 numbers, a std above 0"),

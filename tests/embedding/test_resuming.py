@@ -91,7 +91,7 @@ def test_an_unfinished_one_of_something_else_is_refused(weights, noise, tmp_path
 @pytest.mark.usefixtures("small_blocks")
 def test_blocks_of_another_size_are_no_obstacle(weights, noise, whole, tmp_path, monkeypatch):
     interrupted(weights, noise, tmp_path / "f.npz")
-    monkeypatch.setattr("protorect.backbones.inference._MOST_AT_ONCE", 16)
+    monkeypatch.setattr("protorect.backbones.inference._LARGEST_BATCH", 16)
     assert extract(weights, noise, tmp_path / "f.npz").resumed == 0
     np.testing.assert_array_equal(load_features(tmp_path / "f.npz")[0], whole[0])
 

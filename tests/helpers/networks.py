@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 
-def unlike_new(network):
-    """Batch norms as after training: none is the identity."""
+def with_trained_batch_norms(network):
+    """The network in evaluation mode, none of its batch norms the identity."""
     torch.manual_seed(1)
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):

@@ -7,8 +7,9 @@ import pytest
 
 from protorect import load_features
 from protorect.backbones.inference import embed
+from protorect.backbones.weights import TrainedBackbone
 from protorect.datasets.prepare import prepare
-from protorect.embedding import Extractor, extract
+from protorect.embedding import extract
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +66,6 @@ def test_the_weights_in_the_package_take_the_original_drawings(packed, real_data
     found, labels = load_features(tmp_path / "f.npz")
     assert labels.tolist() == [str(i) for i in range(len(upright)) for _ in range(20)]
     rows = np.isin(split.labels, [split.class_names.index(name) for name in upright])
-    extractor = Extractor.load("omniglot-conv64")
-    expected = embed(
-        extractor.backbone, split.images[rows], extractor.preprocessing_for(packed.mean)
-    )
+    network = TrainedBackbone.load("omniglot-conv64")
+    expected = embed(network.backbone, split.images[rows], network.preprocessing_for(packed.mean))
     np.testing.assert_allclose(found, expected, atol=1e-5)

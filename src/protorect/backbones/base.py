@@ -1,4 +1,4 @@
-"""What every backbone has in common: what it takes, what it gives, how it starts."""
+"""The base class of all backbones, and layers that several of them use."""
 
 from __future__ import annotations
 
@@ -8,43 +8,44 @@ from torch import Tensor, nn
 
 from protorect.errors import DataError, OptionError
 
-SMALLEST_SIZE = 28  # four halvings leave one position
+SMALLEST_SIZE = 28  # pixels per side: four halvings leave one position
+LARGEST_SIZE = 1024  # that `protorect prepare` makes
 CHANNELS = (1, 3)
 
 
 class Backbone(nn.Module):
-    """A network that turns pictures (n, channels, size, size) into features (n, dim).
+    """A network that maps images (n, channels, size, size) to features (n, dim).
 
     Parameters
     ----------
     name
-        What it is called in the registry.
+        Its name in the registry.
     channels
-        1 for grey pictures, 3 for colour.
+        1 for grayscale images, 3 for color.
     size
-        Height and width of the pictures in pixels, from 28 up.
+        Height and width of the images in pixels, 28 or more.
 
     Attributes
     ----------
     dim
-        How many features a picture of this size gets; a subclass sets it.
+        Length of a feature vector; set by the subclass.
     mean, std
-        What to subtract from and then divide pixels in 0 .. 1 by, a number per channel. None
-        where the network asks for nothing and the training run decides.
-    pixels_at_once
-        Of the pictures that it is best shown together; a network of large maps holds about a
-        kilobyte for each.
+        Normalization that pretrained weights expect of pixels in 0 .. 1, one number per channel.
+        None if the training run decides.
+    pixels_per_batch
+        How many pixels a batch for inference should have; a network with large activations needs
+        about a kilobyte of memory for each.
     """
 
     dim: int
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
-    pixels_at_once: int = 2**18
+    pixels_per_batch: int = 2**18
 
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__()
         if channels not in CHANNELS:
-            raise OptionError(f"channels is {channels!r}; {name} takes 1 (grey) or 3 (colour).")
+            raise OptionError(f"channels is {channels!r}; {name} takes 1 (gray) or 3 (color).")
         if not isinstance(size, int) or size < SMALLEST_SIZE:
             raise OptionError(
                 f"size is {size!r}; {name} takes pictures of {SMALLEST_SIZE} x {SMALLEST_SIZE} "
@@ -54,24 +55,24 @@ class Backbone(nn.Module):
         self.channels = channels
         self.size = size
 
-    def forward(self, pictures: Tensor) -> Tensor:
-        """Features of pictures, (n, channels, size, size) -> (n, dim)."""
-        wanted = (self.channels, self.size, self.size)
-        if pictures.ndim != 4 or pictures.shape[1:] != wanted:
+    def forward(self, images: Tensor) -> Tensor:
+        """Features of images, (n, channels, size, size) -> (n, dim)."""
+        expected = (self.channels, self.size, self.size)
+        if images.ndim != 4 or images.shape[1:] != expected:
             raise DataError(
-                f"{self.name} was built for pictures (n, {', '.join(map(str, wanted))}) and got "
-                f"{tuple(pictures.shape)}. Resize the pictures, or build it with their channels "
+                f"{self.name} was built for pictures (n, {', '.join(map(str, expected))}) and got "
+                f"{tuple(images.shape)}. Resize the pictures, or build it with their channels "
                 "and size."
             )
-        return self.features(pictures)
+        return self.features(images)
 
-    def features(self, pictures: Tensor) -> Tensor:
-        """What `forward` does once the shape is known to be right."""
+    def features(self, images: Tensor) -> Tensor:
+        """Features of images whose shape has been checked; implemented by the subclass."""
         raise NotImplementedError
 
 
-def initialise(network: nn.Module) -> None:
-    """Convolutions He-normal by fan-out, batch norms the identity.
+def initialize(network: nn.Module) -> None:
+    """Initialize convolutions He-normal by fan-out and batch norms to the identity.
 
     He et al., "Delving Deep into Rectifiers", 2015, eq. (14).
     """
@@ -85,7 +86,7 @@ def initialise(network: nn.Module) -> None:
 
 
 def conv3x3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
-    """A 3 x 3 convolution that keeps the size, or halves it; batch norm takes the bias's place."""
+    """A padded 3 x 3 convolution without bias, because batch norm follows."""
     return nn.Conv2d(inputs, outputs, kernel_size=3, stride=stride, padding=1, bias=False)
 
 

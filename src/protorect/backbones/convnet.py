@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from protorect.backbones.base import Backbone, conv3x3, initialise
+from protorect.backbones.base import Backbone, conv3x3, initialize
 
 CONV64 = (64, 64, 64, 64)
 CONV128 = (64, 64, 128, 128)
@@ -17,7 +17,7 @@ CONV256 = (64, 96, 128, 256)
 
 
 class ConvNet(Backbone):
-    """Blocks of convolution, batch norm, ReLU and max-pool; the last map is the feature.
+    """Blocks of convolution, batch norm, ReLU and max-pool; features are the last map, flattened.
 
     Parameters
     ----------
@@ -29,25 +29,25 @@ class ConvNet(Backbone):
 
     def __init__(self, name: str, channels: int, size: int, widths: tuple[int, ...]) -> None:
         super().__init__(name, channels, size)
-        last = len(widths) - 1
         inputs = (channels, *widths[:-1])
-        self.blocks = nn.Sequential(
-            *(
-                _block(before, after, relu=place < last)
-                for place, (before, after) in enumerate(zip(inputs, widths, strict=True))
-            )
-        )
-        positions = size >> len(widths)  # every block halves the side, rounding down
-        self.dim = widths[-1] * positions**2
-        initialise(self)
+        blocks = [_block(i, o) for i, o in zip(inputs, widths, strict=True)]
+        del blocks[-1][-1]  # its ReLU
+        self.blocks = nn.Sequential(*blocks)
+        side = size >> len(widths)  # every block halves the side, rounding down
+        self.dim = widths[-1] * side**2
+        initialize(self)
 
-    def features(self, pictures: Tensor) -> Tensor:
+    def features(self, images: Tensor) -> Tensor:
         """The last map, flattened."""
-        maps: Tensor = self.blocks(pictures)  # (n, width, size / 16, size / 16)
+        maps: Tensor = self.blocks(images)  # (n, width, size / 16, size / 16)
         return maps.flatten(start_dim=1)
 
 
-def _block(inputs: int, outputs: int, relu: bool) -> nn.Sequential:
-    block = nn.Sequential(conv3x3(inputs, outputs), nn.BatchNorm2d(outputs), nn.MaxPool2d(2))
-    # The ReLU of a maximum is the maximum of the ReLUs, on a quarter of the values.
-    return block.append(nn.ReLU(inplace=True)) if relu else block
+def _block(inputs: int, outputs: int) -> nn.Sequential:
+    # ReLU and max-pool commute; behind the pool, ReLU has a quarter of the values.
+    return nn.Sequential(
+        conv3x3(inputs, outputs),
+        nn.BatchNorm2d(outputs),
+        nn.MaxPool2d(2),
+        nn.ReLU(inplace=True),
+    )

@@ -7,21 +7,21 @@ from torch import Tensor, nn
 
 
 class CosineClassifier(nn.Module):
-    """Logits are a learnable scale times the cosines of a feature with a weight of each class.
+    """Logits are a learnable scale times the cosines of a feature with each class's weight.
 
     Parameters
     ----------
     dim
-        Length of a feature.
+        Length of a feature vector.
     classes
-        How many base classes there are.
+        Number of base classes.
     scale
-        What tau of eq. (1) starts at.
+        Initial value of tau in eq. (1).
     """
 
     def __init__(self, dim: int, classes: int, scale: float = 10.0) -> None:
         super().__init__()
-        # Only the direction counts; length one in expectation gives a gradient of moderate size.
+        # Only the direction matters; unit length in expectation gives gradients of moderate size.
         self.weight = nn.Parameter(torch.randn(classes, dim) / dim**0.5)
         self.scale = nn.Parameter(torch.tensor(float(scale)))
 
@@ -35,7 +35,7 @@ class CosineClassifier(nn.Module):
 
 
 def unit_length(rows: Tensor) -> Tensor:
-    """Rows (..., dim) of length one; a zero one stays zero, so its cosine with anything is 0."""
+    """Rows (..., dim) scaled to unit length; a zero row stays zero, so its cosines are 0."""
     length = rows.norm(dim=-1, keepdim=True)
     # Dividing by 1, and not by something tiny, keeps the gradient of a zero row moderate.
     return rows / torch.where(length > 0, length, 1)

@@ -14,15 +14,15 @@ WARM_UP = 40_000  # training batches until the full rate is reached
 
 
 class DropBlock(nn.Module):
-    """Zeroes random squares of every channel of a map while training, and rescales the rest.
+    """Zero random squares of every channel of a map during training, and rescale the rest.
 
-    The share that is dropped grows in a straight line from 0 to `rate` over the first 40,000
-    training batches. How many there were is a buffer, so a checkpoint continues where it was.
+    The fraction that is dropped grows linearly from 0 to `rate` over the first 40,000 training
+    batches. Their number is a buffer, so that a checkpoint continues the schedule.
 
     Parameters
     ----------
     rate
-        The share of a map that is dropped in the end.
+        The fraction of a map that is dropped after the warm-up.
     block
         Side of the squares; a smaller map is dropped as a whole.
     """
@@ -43,21 +43,20 @@ class DropBlock(nn.Module):
         return maps * self.factors(maps.shape, maps.device).to(maps.dtype)
 
     def factors(self, shape: torch.Size, device: torch.device) -> Tensor:
-        """What maps (n, width, side, side) of a batch are multiplied with, in float32."""
-        kept = self._kept(shape, device)
-        # Over the whole batch, so the expected size of a feature is that of evaluation.
-        rescale = kept.numel() / kept.sum().clamp(min=1)
-        return kept * rescale
+        """Factors for the maps (n, width, side, side) of a batch, in float32."""
+        mask = self._mask(shape, device)
+        # Over the whole batch, so that activations have the same expected size as in evaluation.
+        rescale = mask.numel() / mask.sum().clamp(min=1)
+        return mask * rescale
 
-    def _kept(self, shape: torch.Size, device: torch.device) -> Tensor:
-        """Which positions stay, 0 or 1 in float32."""
+    def _mask(self, shape: torch.Size, device: torch.device) -> Tensor:
+        """0 where a position is dropped, 1 elsewhere, in float32."""
         side = shape[-1]
         block = min(self.block, side)
         corners = side - block + 1  # where a square may begin, along one side
         dropped_share = self.rate * (self.batches / WARM_UP).clamp(max=1)
-        # gamma: the chance of a square at a corner that gives the share, overlaps neglected.
+        # gamma: the probability of a square at a corner that gives the share, overlaps neglected.
         gamma = dropped_share / block**2 * side**2 / corners**2
-        drawn = torch.rand((*shape[:-2], corners, corners), device=device)
-        seeds = (drawn < gamma).float()
-        # A position is dropped if any square that covers it was drawn.
+        seeds = (torch.rand((*shape[:-2], corners, corners), device=device) < gamma).float()
+        # A position is dropped if any square that covers it was sampled.
         return 1 - F.max_pool2d(F.pad(seeds, [block - 1] * 4), kernel_size=block, stride=1)

@@ -1,8 +1,8 @@
 """EfficientNet-Lite0, trained on ImageNet.
 
 Tan and Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", 2019. The
-Lite variants, made for small devices, have no squeeze-and-excitation, ReLU6 for swish, and a stem
-and a head that do not grow with the rest; Lite0 has the widths and depths of B0 otherwise.
+Lite variants, made for small devices, have no squeeze-and-excitation, ReLU6 instead of swish, and
+a stem and a head of fixed width; otherwise Lite0 has the widths and depths of B0.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from protorect.backbones.base import Backbone, global_average, initialise
-from protorect.backbones.efficientnet_lite_weights import backbone_weights, imagenet_weights
+from protorect.backbones.base import Backbone, global_average, initialize
+from protorect.backbones.efficientnet_lite_weights import backbone_weights, classifier_weights
 
 STEM = 32
 HEAD = 1280
 IMAGENET_CLASSES = 1000
-MEAN, STD = 127 / 255, 128 / 255  # the weights want (0 .. 255 - 127) / 128
-FEW = 4  # pictures whose large maps, those of the first blocks, stay in a cache
-EPS, MOMENTUM = 1e-3, 0.01  # of batch norm, as trained; momentum 0.99 in TensorFlow's words
+MEAN, STD = 127 / 255, 128 / 255  # the weights expect (0 .. 255 - 127) / 128
+EPS, MOMENTUM = 1e-3, 0.01  # of batch norm, as trained; TensorFlow calls this momentum 0.99
 
 
 class Stage(NamedTuple):
@@ -43,19 +42,18 @@ STAGES = (
     Stage(expansion=6, kernel=5, stride=2, width=192, blocks=4),
     Stage(expansion=6, kernel=3, stride=1, width=320, blocks=1),
 )
-
-
-LARGE_MAPS = sum(stage.blocks for stage in STAGES[:2])  # blocks before the second halving
+_EARLY_BLOCKS = sum(stage.blocks for stage in STAGES[:2])  # those with large maps
+_EARLY_BATCH = 4  # images whose large maps fit into the processor's cache
 
 
 class EfficientNetLite0(Backbone):
-    """The network with weights drawn at random; `efficientnet_lite0` has the trained ones.
+    """The network with random weights; `efficientnet_lite0` loads the trained ones.
 
-    The features come from behind the last ReLU6, as those the ImageNet classes are read from, so
-    they lie in 0 .. 6. A grey picture is shown to it as three equal channels.
+    The features are taken after the last ReLU6, where the ImageNet classifier takes them, so they
+    lie in 0 .. 6. A grayscale image is repeated in three channels.
     """
 
-    pixels_at_once = 2**20  # twenty pictures of 224 x 224
+    pixels_per_batch = 2**20  # twenty images of 224 x 224
 
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__(name, channels, size)
@@ -64,20 +62,20 @@ class EfficientNetLite0(Backbone):
         self.blocks = nn.Sequential(*_blocks())
         self.head = _layer(STAGES[-1].width, HEAD, kernel=1)
         self.dim = HEAD
-        initialise(self)
+        initialize(self)
 
-    def features(self, pictures: Tensor) -> Tensor:
+    def features(self, images: Tensor) -> Tensor:
         """The last map, averaged over its positions."""
-        colour = pictures.expand(-1, 3, -1, -1)
-        # In training a batch norm sees the whole batch; else each picture goes its own way.
-        parts = [colour] if self.training else torch.split(colour, FEW)
-        early, late = self.blocks[:LARGE_MAPS], self.blocks[LARGE_MAPS:]
+        color = images.expand(-1, 3, -1, -1)
+        # In training, batch norm needs the whole batch; in evaluation images are independent.
+        parts = [color] if self.training else torch.split(color, _EARLY_BATCH)
+        early, late = self.blocks[:_EARLY_BLOCKS], self.blocks[_EARLY_BLOCKS:]
         maps = torch.cat([early(self.stem(part)) for part in parts])
         return global_average(self.head(late(maps)))
 
 
 class SameConv2d(nn.Conv2d):
-    """A convolution padded as TensorFlow's "same": the odd pixel goes below and to the right."""
+    """A convolution padded as TensorFlow's "same": an odd pixel goes below and to the right."""
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name for it
         """Maps (n, inputs, side, side) -> (n, outputs, ceil(side / stride), same)."""
@@ -89,8 +87,8 @@ class SameConv2d(nn.Conv2d):
         return super().forward(padded)
 
 
-class Block(nn.Module):
-    """Inverted residual (MBConv): widen, convolve every channel by itself, narrow, add."""
+class InvertedResidual(nn.Module):
+    """MBConv: expand by 1 x 1, depthwise convolution, project by 1 x 1, add the input."""
 
     def __init__(self, inputs: int, outputs: int, expansion: int, kernel: int, stride: int) -> None:
         super().__init__()
@@ -98,38 +96,38 @@ class Block(nn.Module):
         self.expand = _layer(inputs, inner, kernel=1) if expansion > 1 else nn.Identity()
         self.depthwise = _layer(inner, inner, kernel, stride, groups=inner)
         self.project = _layer(inner, outputs, kernel=1, relu=False)
-        self.adds = stride == 1 and inputs == outputs
+        self.adds_input = stride == 1 and inputs == outputs
 
     def forward(self, maps: Tensor) -> Tensor:
         """Maps (n, inputs, side, side) -> (n, outputs, ceil(side / stride), same)."""
-        narrow: Tensor = self.project(self.depthwise(self.expand(maps)))
-        return narrow + maps if self.adds else narrow
+        projected: Tensor = self.project(self.depthwise(self.expand(maps)))
+        return projected + maps if self.adds_input else projected
 
 
 def efficientnet_lite0(name: str, channels: int, size: int) -> EfficientNetLite0:
-    """The network with its ImageNet weights, from the package that holds them."""
+    """The network with its ImageNet weights, which are a package of their own."""
     network = EfficientNetLite0(name, channels, size)
     network.load_state_dict(backbone_weights(network.state_dict()))
     return network.eval()
 
 
 def imagenet_head() -> nn.Linear:
-    """The ImageNet classes behind the features, (n, 1280) -> (n, 1000) logits.
+    """The classifier of the ImageNet classes, (n, 1280) -> (n, 1000) logits.
 
-    It is not part of the backbone, where nothing would ever train it.
+    It is not part of the backbone, where it would never be trained.
     """
     head = nn.Linear(HEAD, IMAGENET_CLASSES)
-    head.load_state_dict(imagenet_weights(head.state_dict()))
+    head.load_state_dict(classifier_weights(head.state_dict()))
     return head
 
 
-def _blocks() -> list[Block]:
+def _blocks() -> list[InvertedResidual]:
     blocks, inputs = [], STEM
-    for stage in STAGES:
-        for place in range(stage.blocks):
-            stride = stage.stride if place == 0 else 1
-            blocks.append(Block(inputs, stage.width, stage.expansion, stage.kernel, stride))
-            inputs = stage.width
+    for expansion, kernel, stride, width, count in STAGES:
+        for place in range(count):
+            block_stride = stride if place == 0 else 1
+            blocks.append(InvertedResidual(inputs, width, expansion, kernel, block_stride))
+            inputs = width
     return blocks
 
 

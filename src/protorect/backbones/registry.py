@@ -15,38 +15,23 @@ from protorect.errors import unknown_name
 
 
 @dataclass(frozen=True)
-class Spec:
-    """How a backbone is made.
-
-    Parameters
-    ----------
-    make
-        (name, channels, size) -> the module.
-    summary
-        One line on what it is.
-    size
-        Pixels a side it is used with if nothing is said.
-    pretrained
-        Whether it comes with weights, and needs no training.
-    """
+class BackboneSpec:
+    """How a backbone is built: `make(name, channels, size)`, and what it is."""
 
     make: Callable[[str, int, int], Backbone]
-    summary: str
-    size: int = 84
-    pretrained: bool = False
+    summary: str  # one line
+    size: int = 84  # default, pixels per side
+    pretrained: bool = False  # comes with weights
 
 
-BACKBONES: dict[str, Spec] = {
-    "conv64": Spec(partial(ConvNet, widths=CONV64), "four convolutions, 64-64-64-64"),
-    "conv128": Spec(partial(ConvNet, widths=CONV128), "four convolutions, 64-64-128-128"),
-    "conv256": Spec(partial(ConvNet, widths=CONV256), "four convolutions, 64-96-128-256"),
-    "resnet12": Spec(ResNet12, "residual, 12 convolutions deep, 64-160-320-640"),
-    "wrn28-10": Spec(WideResNet, "wide residual, 28 convolutions deep, 160-320-640"),
-    "efficientnet-lite0": Spec(
-        efficientnet_lite0,
-        "trained on ImageNet, for photographs",
-        size=224,
-        pretrained=True,
+BACKBONES: dict[str, BackboneSpec] = {
+    "conv64": BackboneSpec(partial(ConvNet, widths=CONV64), "four convolutions, 64-64-64-64"),
+    "conv128": BackboneSpec(partial(ConvNet, widths=CONV128), "four convolutions, 64-64-128-128"),
+    "conv256": BackboneSpec(partial(ConvNet, widths=CONV256), "four convolutions, 64-96-128-256"),
+    "resnet12": BackboneSpec(ResNet12, "residual, 12 convolutions deep, 64-160-320-640"),
+    "wrn28-10": BackboneSpec(WideResNet, "wide residual, 28 convolutions deep, 160-320-640"),
+    "efficientnet-lite0": BackboneSpec(
+        efficientnet_lite0, "trained on ImageNet, for photographs", size=224, pretrained=True
     ),
 }
 
@@ -57,12 +42,12 @@ def build(name: str, *, channels: int = 3, size: int | None = None) -> Backbone:
     Parameters
     ----------
     name
-        One of `BACKBONES`. Its first weights are drawn from torch's generator: set
+        One of `BACKBONES`. Its initial weights are sampled from torch's generator: set
         `torch.manual_seed` before. A pretrained one has its trained weights.
     channels
-        1 for grey pictures, 3 for colour.
+        1 for grayscale images, 3 for color.
     size
-        Height and width of the pictures in pixels, from 28 up; if not given, 84, or what a
+        Height and width of the images in pixels, 28 or more; if not given, 84, or the size that a
         pretrained network was trained with.
     """
     if name not in BACKBONES:

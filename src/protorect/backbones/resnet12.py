@@ -9,7 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from protorect.backbones.base import Backbone, conv1x1, conv3x3, global_average, initialise
+from protorect.backbones.base import Backbone, conv1x1, conv3x3, global_average, initialize
 from protorect.backbones.dropblock import DropBlock
 
 WIDTHS = (64, 160, 320, 640)
@@ -22,27 +22,21 @@ class ResNet12(Backbone):
 
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__(name, channels, size)
-        last = len(WIDTHS) - 1
-        self.blocks = nn.Sequential(
-            *(
-                Block(before, after, drop_block, activate=place < last)
-                for place, (before, after, drop_block) in enumerate(
-                    zip((channels, *WIDTHS[:-1]), WIDTHS, DROP_BLOCKS, strict=True)
-                )
-            )
-        )
+        shapes = zip((channels, *WIDTHS[:-1]), WIDTHS, DROP_BLOCKS, strict=True)
+        self.blocks = nn.Sequential(*(ResidualBlock(*shape) for shape in shapes))
+        self.blocks[-1].activation = nn.Identity()
         self.dim = WIDTHS[-1]
-        initialise(self)
+        initialize(self)
 
-    def features(self, pictures: Tensor) -> Tensor:
+    def features(self, images: Tensor) -> Tensor:
         """The last map, averaged over its positions."""
-        return global_average(self.blocks(pictures))
+        return global_average(self.blocks(images))
 
 
-class Block(nn.Module):
-    """Three 3 x 3 convolutions beside a 1 x 1 shortcut, then max-pool and DropBlock."""
+class ResidualBlock(nn.Module):
+    """Three 3 x 3 convolutions plus a 1 x 1 shortcut, then max-pool and DropBlock."""
 
-    def __init__(self, inputs: int, outputs: int, drop_block: int, activate: bool) -> None:
+    def __init__(self, inputs: int, outputs: int, drop_block: int) -> None:
         super().__init__()
         self.convolutions = nn.Sequential(
             conv3x3(inputs, outputs),
@@ -55,11 +49,11 @@ class Block(nn.Module):
             nn.BatchNorm2d(outputs),
         )
         self.shortcut = nn.Sequential(conv1x1(inputs, outputs), nn.BatchNorm2d(outputs))
-        self.activation = nn.LeakyReLU(SLOPE, inplace=True) if activate else nn.Identity()
+        self.activation: nn.Module = nn.LeakyReLU(SLOPE, inplace=True)
         self.drop = DropBlock(block=drop_block) if drop_block else nn.Identity()
 
     def forward(self, maps: Tensor) -> Tensor:
         """Maps (n, inputs, side, side) -> (n, outputs, side / 2, side / 2)."""
-        summed = self.activation(self.convolutions(maps) + self.shortcut(maps))
-        dropped: Tensor = self.drop(F.max_pool2d(summed, 2))
+        activated = self.activation(self.convolutions(maps) + self.shortcut(maps))
+        dropped: Tensor = self.drop(F.max_pool2d(activated, 2))
         return dropped

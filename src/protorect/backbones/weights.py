@@ -1,4 +1,113 @@
-"""Names of the files that hold trained weights."""
+"""Trained backbones: weights in files, and the preprocessing they expect."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from protorect._utils.checkpoint import check_fits, load_tensors
+from protorect.backbones.base import LARGEST_SIZE, Backbone
+from protorect.backbones.preprocessing import Preprocessing
+from protorect.backbones.pretrained import pretrained_weights
+from protorect.backbones.registry import BACKBONES, build
+from protorect.errors import DataError, OptionError, unknown_name
 
 BEST_WEIGHTS = "best.safetensors"  # in the folder of a run
 WEIGHTS = "backbone"  # the kind of file, as `load_tensors` asks for it
+
+
+@dataclass(frozen=True)
+class TrainedBackbone:
+    """A backbone with trained weights and the preprocessing of its images.
+
+    Parameters
+    ----------
+    backbone
+        With its weights.
+    preprocessing
+        Of images like those it was trained on.
+    bright_on_dark
+        Whether those were drawings stored as bright strokes on a dark ground.
+    """
+
+    backbone: Backbone
+    preprocessing: Preprocessing
+    bright_on_dark: bool = False
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str]) -> TrainedBackbone:
+        """From the folder of a run, a file of weights, or the name of pretrained weights."""
+        path = Path(source)
+        if path.is_dir():
+            path = path / BEST_WEIGHTS
+        if path.exists() or path.suffix == ".safetensors":
+            return cls._from_file(path)
+        packaged = pretrained_weights()
+        if str(source) in packaged:
+            return cls._from_file(packaged[str(source)])
+        return cls._from_registry(str(source), packaged)
+
+    @classmethod
+    def _from_file(cls, path: Path) -> TrainedBackbone:
+        tensors, card = load_tensors(path, WEIGHTS)
+        try:
+            size = card["size"]
+            if isinstance(size, int) and size > LARGEST_SIZE:
+                raise OptionError(
+                    f"size is {size}; pictures have at most {LARGEST_SIZE} pixels per side."
+                )
+            backbone = build(card["backbone"], channels=card["channels"], size=size)
+            mean, std = (_numbers(name, card[name], backbone.channels) for name in ("mean", "std"))
+            # Cards that do not say are older; of their data sets only this one is bright on dark.
+            bright_on_dark = bool(card.get("ink_high", card.get("data") == "omniglot"))
+        except OptionError as error:
+            raise DataError(f"{path} cannot be used: {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{path} does not say which backbone it is: {error}.") from error
+        check_fits(tensors, backbone.state_dict(), f"{path} does not fit {backbone.name}")
+        backbone.load_state_dict(tensors)
+        return cls(backbone, Preprocessing(mean, std), bright_on_dark)
+
+    @classmethod
+    def _from_registry(cls, name: str, packaged: Iterable[str]) -> TrainedBackbone:
+        if name not in BACKBONES:
+            ready = [known for known, spec in BACKBONES.items() if spec.pretrained]
+            raise unknown_name(
+                "run, weights file or pretrained backbone", name, [*packaged, *ready]
+            )
+        backbone = build(name)
+        if backbone.mean is None or backbone.std is None:
+            raise OptionError(f"{name} has no trained weights; train it first: protorect train.")
+        return cls(backbone, Preprocessing(backbone.mean, backbone.std))
+
+    def preprocessing_for(self, mean: Sequence[float]) -> Preprocessing:
+        """Preprocessing of images whose channels have this mean, on a scale of 0 to 1.
+
+        Strokes cover little of a drawing. If the network was trained on bright strokes and the
+        images are bright on average, their strokes are dark, so dark and bright are exchanged.
+        """
+        dark_strokes = sum(mean) / len(mean) > 0.5
+        return replace(self.preprocessing, inverted=self.bright_on_dark and dark_strokes)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the names, shapes and values of the weights."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.backbone.state_dict().items()):
+            array = tensor.detach().cpu().contiguous().numpy()
+            digest.update(f"{name} {array.dtype} {array.shape} ".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+
+def _numbers(name: str, values: Any, count: int) -> tuple[float, ...]:
+    numbers = tuple(float(value) for value in values)
+    good = len(numbers) == count and all(map(math.isfinite, numbers))
+    if not good or (name == "std" and min(numbers) <= 0):
+        raise OptionError(f"{name} is {values}; it must be {count} numbers, a std above 0.")
+    return numbers

@@ -1,6 +1,5 @@
 """Features of pictures by a trained backbone, in a file or store that knows what made it."""
 
 from protorect.embedding.extract import Extraction, extract
-from protorect.embedding.extractor import Extractor
 
-__all__ = ["Extraction", "Extractor", "extract"]
+__all__ = ["Extraction", "extract"]

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,11 +17,11 @@ from protorect._utils.processes import processes
 from protorect._utils.progress import Progress
 from protorect._utils.tensors import on_device
 from protorect.backbones.base import Backbone
-from protorect.backbones.inference import batch_size, embed, laid_out, uses_bfloat16
+from protorect.backbones.inference import batch_size, embed, move_network, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing
+from protorect.backbones.weights import TrainedBackbone
 from protorect.datasets.packed import MANIFEST, PackedDataset
 from protorect.datasets.prepare import check_apart, prepare
-from protorect.embedding.extractor import Extractor
 from protorect.embedding.finished import check_same, is_there
 from protorect.embedding.unfinished import Blocks, unfinished
 from protorect.errors import DataError, OptionError
@@ -37,7 +37,7 @@ class Extraction(NamedTuple):
     resumed
         Pictures that an earlier, interrupted extraction had done.
     inverted
-        Whether dark and bright changed places, see `Extractor.preprocessing_for`.
+        Whether dark and bright changed places, see `TrainedBackbone.preprocessing_for`.
     unreadable
         Pictures that could not be read, with the reason.
     """
@@ -67,7 +67,7 @@ def extract(
     Parameters
     ----------
     source
-        What `Extractor.load` takes.
+        What `TrainedBackbone.load` takes.
     pictures
         A packed data set, or a folder of class folders, all of which are taken.
     out
@@ -89,38 +89,54 @@ def extract(
         raise OptionError(f"workers is {workers}; it must be 1 or more.")
     on_device(torch.empty(0), device)
     out, pictures = Path(out), Path(pictures)
-    extractor = Extractor.load(source)
+    network = TrainedBackbone.load(source)
     plain = not (pictures / MANIFEST).exists()
     if plain:
         check_apart(pictures, out)
     with unfinished(out) as work:
         if plain:
-            data = _packed(extractor, pictures, work.pictures, progress)
+            data = _packed(network, pictures, work.pictures, progress)
             split = "test"
         else:
             data = PackedDataset.open(pictures)
         job = _Job(
             os.fspath(source),
-            extractor.digest,
+            network.digest,
             data.path,
             split,
             uses_bfloat16(precision, device),
             str(device),
             max(1, torch.get_num_threads() // workers) if workers > 1 else None,
         )
-        made_by = extractor.made_by(data, split)
+        made_by = provenance(network, data, split)
         made_by["precision"] = "bfloat16" if job.half else "float32"
-        inverted = extractor.preprocessing_for(data.mean).inverted
+        inverted = network.preprocessing_for(data.mean).inverted
         unreadable = tuple(f"{one['path']}: {one['reason']}" for one in data.manifest["unreadable"])
         if is_there(out):
             check_same(out, made_by)
             work.discard()
             return Extraction(False, 0, inverted, unreadable)
-        backbone = extractor.backbone
+        backbone = network.backbone
         blocks = work.begin(data.split(split), backbone.dim, made_by, batch_size(backbone))
         resumed = _fill(blocks, job, workers, progress)
         work.finish()
         return Extraction(True, resumed, inverted, unreadable)
+
+
+def provenance(network: TrainedBackbone, data: PackedDataset, split: str) -> dict[str, Any]:
+    """What the features of a split are determined by, except for the precision."""
+    preprocessing = network.preprocessing_for(data.mean)
+    return {
+        "backbone": network.backbone.name,
+        "weights": network.digest,
+        "data": data.name,
+        "split": split,
+        "pictures": data.split(split).digest,
+        "size": network.backbone.size,
+        "mean": list(preprocessing.mean),
+        "std": list(preprocessing.std),
+        "inverted": preprocessing.inverted,
+    }
 
 
 @dataclass(frozen=True)
@@ -137,10 +153,10 @@ class _Job:
 
 
 def _packed(
-    extractor: Extractor, pictures: Path, folder: Path, progress: Progress | None
+    network: TrainedBackbone, pictures: Path, folder: Path, progress: Progress | None
 ) -> PackedDataset:
     """A plain folder, packed as the network wants its pictures."""
-    backbone, everything = extractor.backbone, (0.0, 0.0, 1.0)  # train, val, test
+    backbone, everything = network.backbone, (0.0, 0.0, 1.0)  # train, val, test
     return prepare(
         "folder",
         pictures,
@@ -174,7 +190,7 @@ def _fill_block(job: _Job, blocks: Blocks, number: int) -> int:
         backbone,
         images[blocks.rows(number)],
         preprocessing,
-        half=job.half,
+        bfloat16=job.half,
         device=job.device,
     )
     blocks.write(number, features)
@@ -187,10 +203,10 @@ def _opened(job: _Job) -> tuple[Backbone, Preprocessing, NDArray[np.uint8]]:
     if job.threads is not None:
         torch.set_num_threads(job.threads)
         keep_freed_memory()
-    extractor = Extractor.load(job.source)
-    if extractor.digest != job.weights:
+    network = TrainedBackbone.load(job.source)
+    if network.digest != job.weights:
         raise DataError(f"{job.source} changed while it was used; start again.")
-    laid_out(extractor.backbone, job.device, torch.channels_last)
+    move_network(network.backbone, job.device, torch.channels_last)
     data = PackedDataset.open(job.packed)
-    preprocessing = extractor.preprocessing_for(data.mean)
-    return extractor.backbone, preprocessing, data.split(job.split).images
+    preprocessing = network.preprocessing_for(data.mean)
+    return network.backbone, preprocessing, data.split(job.split).images

@@ -17,11 +17,12 @@ from torch import Tensor
 from protorect._utils.progress import Progress, part_of
 from protorect._utils.tensors import on_device
 from protorect.backbones.base import Backbone
-from protorect.backbones.inference import batch_size, laid_out, prepared
+from protorect.backbones.inference import batch_size, move_network, preprocess
 from protorect.backbones.preprocessing import Preprocessing
+from protorect.backbones.weights import TrainedBackbone
 from protorect.core.functional import predictions
 from protorect.datasets.packed import PackedDataset
-from protorect.embedding.extractor import Extractor
+from protorect.embedding.extract import provenance
 from protorect.embedding.finished import made_by
 from protorect.errors import DataError
 from protorect.evaluation.episodes import Episodes
@@ -59,7 +60,7 @@ class Pictures:
         features
             Written by `protorect extract`.
         network
-            What `Extractor.load` takes: a run, a file of weights, or the name of pretrained ones.
+            A run, a file of weights, or the name of pretrained weights.
         packed
             The folder that `protorect prepare` made.
         """
@@ -69,8 +70,8 @@ class Pictures:
                 f"{features} does not say which pictures made it. Write it with "
                 "`protorect extract`, which does."
             )
-        extractor, data = Extractor.load(network), PackedDataset.open(packed)
-        asked = extractor.made_by(data, str(held["split"]))
+        trained, data = TrainedBackbone.load(network), PackedDataset.open(packed)
+        asked = provenance(trained, data, str(held["split"]))
         differ = [name for name in asked if held.get(name) != asked[name]]
         if differ:
             raise DataError(
@@ -79,11 +80,11 @@ class Pictures:
                 "given."
             )
         images = data.split(asked["split"]).images
-        return cls(extractor.backbone, extractor.preprocessing_for(data.mean), images)
+        return cls(trained.backbone, trained.preprocessing_for(data.mean), images)
 
     def of_rows(self, rows: NDArray[Any], device: str | torch.device) -> Tensor:
         """The pictures of these rows as the network wants them, (n, channels, size, size)."""
-        return prepared(self.backbone, self.images[rows], self.preprocessing, device)
+        return preprocess(self.backbone, self.images[rows], self.preprocessing, device)
 
 
 def evaluate_fine_tuned(
@@ -101,7 +102,7 @@ def evaluate_fine_tuned(
     batch of them could share, and one keeps the processor busy.
     """
     device = on_device(torch.empty(0), device or "cpu").device
-    laid_out(pictures.backbone, device, torch.channels_last)
+    move_network(pictures.backbone, device, torch.channels_last)
     runs = [(k, chosen) for k in shot for chosen in methods]
     return [
         _evaluate(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample, pad
 
-from protorect.backbones.preprocessing import grey
+from protorect.backbones.preprocessing import to_grayscale
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _coloured(images: Tensor, most: float, generator: torch.Generator, batch: Ba
     factors = 1 + most * (2 * drawn - 1)
     bright, contrast, saturation = factors.to(images).unbind()
     images = images * bright
-    dull = grey(images)
+    dull = to_grayscale(images)
     images = dull.mean(dim=(2, 3), keepdim=True) * (1 - contrast) + images * contrast
-    dull = grey(images)
+    dull = to_grayscale(images)
     return (dull * (1 - saturation) + images * saturation).clamp(0, 1)

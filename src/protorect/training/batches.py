@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorect.backbones.preprocessing import in_unit_range
+from protorect.backbones.preprocessing import to_float
 from protorect.datasets.packed import PackedSplit
 from protorect.training.config import TrainingConfig
 
@@ -41,7 +41,7 @@ def pictures(
     """Images (n, channels, height, width) in 0 .. 1 and labels (n,)."""
     images = torch.from_numpy(np.asarray(base.images[rows])).to(device)
     labels = torch.from_numpy(np.asarray(base.labels[rows])).to(device)
-    return in_unit_range(images), labels
+    return to_float(images), labels
 
 
 def seed_of(seed: int, *moment: int) -> int:

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from protorect.backbones.cosine_classifier import CosineClassifier
-from protorect.backbones.inference import laid_out, uses_bfloat16
+from protorect.backbones.inference import move_network, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.registry import build
 from protorect.datasets.catalogue import ink_is_high
@@ -94,7 +94,7 @@ def train(
     head = CosineClassifier(backbone.dim, len(base.class_names))
     model = nn.Sequential(OrderedDict(backbone=backbone, head=head))
     layout = torch.channels_last if config.channels_last else torch.contiguous_format
-    laid_out(model, device, layout)
+    move_network(model, device, layout)
     optimizer = torch.optim.SGD(
         model.parameters(),
         lr=config.rates[0][1],

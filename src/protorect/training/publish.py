@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect._utils.files import write_text
 from protorect.backbones.registry import BACKBONES
-from protorect.backbones.weights import WEIGHTS
+from protorect.backbones.weights import WEIGHTS, TrainedBackbone
 from protorect.datasets.catalogue import DATASETS, dataset
-from protorect.embedding import Extractor
 from protorect.errors import DataError, OptionError
 from protorect.training.run import Run
 
@@ -50,14 +49,14 @@ def publish(
     if not _NAME.fullmatch(name):
         raise OptionError(f"{name!r} is no name for weights; use a-z, 0-9, - and . only.")
     finished = Run(Path(run))
-    extractor = Extractor.load(finished.best)
+    network = TrainedBackbone.load(finished.best)
     tensors, card = load_tensors(finished.best, WEIGHTS)
     if not isinstance(card.get("config"), dict):
         raise DataError(f"{finished.best} does not say how it was trained; train it again.")
-    split, measured = _measured(Path(results), extractor.digest)
+    split, measured = _measured(Path(results), network.digest)
     files = Published(Path(out) / f"{name}.safetensors", Path(out) / f"{name}.md")
-    save_tensors(files.weights, tensors, card | {"ink_high": extractor.ink_high})
-    write_text(files.card, _card(name, files.weights, extractor, card, split, measured))
+    save_tensors(files.weights, tensors, card | {"ink_high": network.bright_on_dark})
+    write_text(files.card, _card(name, files.weights, network, card, split, measured))
     return files
 
 
@@ -85,14 +84,14 @@ def _measured(path: Path, digest: str) -> tuple[str, list[dict[str, Any]]]:
 def _card(
     name: str,
     weights: Path,
-    extractor: Extractor,
+    network: TrainedBackbone,
     card: dict[str, Any],
     split: str,
     measured: list[dict[str, Any]],
 ) -> str:
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     facts = {
-        **_input(extractor),
+        **_input(network),
         **_training(card),
         "file": f"{weights.name}, {weights.stat().st_size:,} bytes, SHA-256 `{digest}`",
     }
@@ -122,11 +121,13 @@ def _card(
     )
 
 
-def _input(extractor: Extractor) -> dict[str, str]:
-    backbone = extractor.backbone
+def _input(network: TrainedBackbone) -> dict[str, str]:
+    backbone = network.backbone
     kind = "grey" if backbone.channels == 1 else "colour"
     ink = (
-        "; drawings, dark ink on bright ground or the other way round" if extractor.ink_high else ""
+        "; drawings, dark ink on bright ground or the other way round"
+        if network.bright_on_dark
+        else ""
     )
     return {
         "network": f"{backbone.name}: {BACKBONES[backbone.name].summary}",

@@ -57,6 +57,6 @@ class Validation:
     ) -> dict[str, float]:
         """The entries of the log: accuracy in percent and its 95 % interval."""
         images, labels = self.pictures.images, self.pictures.labels
-        features = embed(backbone, images, preprocessing, half=half, device=device)
+        features = embed(backbone, images, preprocessing, bfloat16=half, device=device)
         result = evaluate(features, labels, "cspn", episodes=self.episodes)[0]
         return {"validation": result.accuracy, "validation_ci95": result.ci95}

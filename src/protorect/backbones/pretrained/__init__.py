@@ -1,4 +1,4 @@
-"""Weights that come with the package, each beside a card that says what made it.
+"""Weights that come with the package, each with a card that says how it was made.
 
 `protorect publish` makes both files from a run and its measured results.
 """
@@ -9,5 +9,5 @@ from pathlib import Path
 
 
 def pretrained_weights() -> dict[str, Path]:
-    """Files of weights by the name they are asked for."""
+    """Paths of the weights by name."""
     return {path.stem: path for path in sorted(Path(__file__).parent.glob("*.safetensors"))}

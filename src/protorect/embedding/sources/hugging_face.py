@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from protorect.backbones.base import Backbone
 from protorect.backbones.preprocessing import Preprocessing
-from protorect.embedding import Extractor
+from protorect.backbones.weights import TrainedBackbone
 from protorect.errors import DataError, MissingExtraError
 
 DEFAULT_SIZE = 224
@@ -47,7 +47,7 @@ class PooledModel(Backbone):
         return hidden[:, 0] if hidden.ndim == 3 else hidden.flatten(2).mean(dim=-1)
 
 
-def load_hugging_face(name: str) -> Extractor:
+def load_hugging_face(name: str) -> TrainedBackbone:
     """A model by its name on the hub, or from a folder, with the preprocessing it states."""
     try:
         from transformers import AutoModel
@@ -69,7 +69,7 @@ def load_hugging_face(name: str) -> Extractor:
         raise DataError(f"cannot load the model hf:{name}: {reason}") from error
     pooled = not any("pool" in missing for missing in report["missing_keys"])
     backbone = PooledModel(f"hf:{name}", _size(stated), model.eval(), pooled)
-    return Extractor(backbone, _preprocessing(stated))
+    return TrainedBackbone(backbone, _preprocessing(stated))
 
 
 def _size(stated: dict[str, Any]) -> int:

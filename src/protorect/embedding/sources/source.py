@@ -61,6 +61,6 @@ def load_embedder(
         from protorect.embedding.sources.hugging_face import load_hugging_face
 
         return BackboneEmbedder(load_hugging_face(rest), precision, device)
-    from protorect.embedding import Extractor
+    from protorect.backbones.weights import TrainedBackbone
 
-    return BackboneEmbedder(Extractor.load(source), precision, device)
+    return BackboneEmbedder(TrainedBackbone.load(source), precision, device)
