@@ -44,7 +44,7 @@ def test_every_container_lists_and_reads_the_same(root, kind, tmp_path):
     paths = ["hen/0.png", "hen/1.png", "owl/0.png", "owl/1.png"]
     assert [picture.path for picture in listing.pictures] == paths
     assert {p.path: p.read() for p in listing.pictures} == {p: files[p] for p in paths}
-    assert {"LICENSE", ".DS_Store", "hen/._0.png"} <= set(listing.others)
+    assert {"LICENSE", ".DS_Store", "hen/._0.png"} <= set(listing.other_files)
     assert {"hen", "owl", "empty"} <= set(listing.folders)
 
 
@@ -64,7 +64,7 @@ def test_links(root, tmp_path):
     (root / "hen" / "gone.png").symlink_to("nowhere.png")
     (root / "also").symlink_to(root / "owl")
     listing = list_pictures(root, tmp_path)
-    problems = {p.path: p.problem for p in listing.pictures if p.problem}
+    problems = {p.path: p.error for p in listing.pictures if p.error}
     assert set(problems) == {"hen/up", "hen/self.png", "hen/gone.png"}
     assert "link back" in problems["hen/up"]
     assert "also/0.png" in {p.path for p in listing.pictures}

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from helpers.pictures import encoded, pixels
-from protorect.images.decode import decode, histogram
+from protorect.images.decode import decode
 from protorect.images.stored import UnreadableError
 
 GRADIENT = np.tile(np.linspace(0, 255, 40).astype(np.uint8), (40, 1))
@@ -159,13 +159,6 @@ def test_enormous_dimensions_are_refused_before_decoding(side, monkeypatch):
 def test_what_is_no_picture_says_so(data, reason):
     with pytest.raises(UnreadableError, match=reason):
         decoded(data)
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_the_histogram_is_of_the_pixels(channels):
-    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 7, channels), np.uint8)
-    expected = [np.bincount(pixels[..., c].ravel(), minlength=256) for c in range(channels)]
-    np.testing.assert_array_equal(histogram(pixels), expected)
 
 
 def test_raw_pixels():

@@ -25,8 +25,8 @@ def photos(tmp_path):
 def test_a_folder_is_searched_at_any_depth(photos):
     pile = find_pictures(photos)
     assert names(pile) == ["0.png", "0.png", "1.png", "1.png"]
-    assert pile.others == 1
-    assert all(os.path.isabs(picture.file) and not picture.problem for picture in pile.pictures)
+    assert pile.other_files == 1
+    assert all(os.path.isabs(picture.file) and not picture.error for picture in pile.pictures)
 
 
 def test_a_pattern_a_picture_a_list_and_several(photos):
@@ -35,7 +35,7 @@ def test_a_pattern_a_picture_a_list_and_several(photos):
     (photos / "list.txt").write_text("a/0.png\n\nb/c/1.png\nnowhere.png\na/0.png\n")
     pile = find_pictures(photos / "list.txt")
     assert names(pile) == ["0.png", "1.png", "nowhere.png"]
-    assert [p.problem for p in pile.pictures] == ["", "", "No such file or directory"]
+    assert [p.error for p in pile.pictures] == ["", "", "No such file or directory"]
     assert len(find_pictures([photos / "a", photos / "a" / "0.png", photos / "b"]).pictures) == 4
 
 
@@ -62,7 +62,7 @@ def test_a_folder_that_cannot_be_read_is_a_problem_of_its_own(photos, monkeypatc
 
     monkeypatch.setattr(os, "scandir", refusing)
     listing = list_pictures(photos, photos)
-    problems = {p.path: p.problem for p in listing.pictures if p.problem}
+    problems = {p.path: p.error for p in listing.pictures if p.error}
     assert problems == {"b/c": "a folder that cannot be read (Permission denied)"}
     assert len(listing.pictures) == 3
 

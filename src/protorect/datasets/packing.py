@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from protorect._utils.npy_rows import RowFile
 from protorect._utils.processes import processes
-from protorect.images.decode import Decoded, decode, histogram
+from protorect.images.decode import Decoded, decode
 from protorect.images.stored import StoredPicture, UnreadableError
 
 _PICTURES = 64  # in a chunk at most
@@ -114,3 +115,10 @@ def packing_processes(workers: int) -> Iterator[Callable[[Iterable[Chunk]], Iter
     """Give a function that packs chunks and yields what became of them, in order."""
     with processes(workers) as run:
         yield lambda chunks: run(pack_chunk, chunks)
+
+
+def histogram(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How often each value occurs, (n, height, width, channels) -> (channels, 256)."""
+    column = pixels.reshape(-1, *pixels.shape[2:])  # one tall picture
+    image = Image.fromarray(column[..., 0] if pixels.shape[-1] == 1 else column)
+    return np.array(image.histogram(), np.int64).reshape(-1, 256)

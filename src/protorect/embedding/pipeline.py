@@ -24,7 +24,7 @@ from protorect.embedding.cache import FeatureCache
 from protorect.embedding.sources import Embedder
 from protorect.errors import DataError
 from protorect.images.decode import decode
-from protorect.images.find import Problem
+from protorect.images.find import FailedPicture
 from protorect.images.stored import StoredPicture, UnreadableError
 
 PICTURES_IN_A_CHUNK = 20
@@ -51,7 +51,7 @@ class Embedded:
     pictures: tuple[StoredPicture, ...]
     features: NDArray[np.float32]
     contents: tuple[bytes, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[FailedPicture, ...]
 
 
 class _Read(NamedTuple):
@@ -76,12 +76,12 @@ def embed_pictures(
     """Features of pictures; those known from before are not computed again."""
     kept: list[StoredPicture] = []
     contents: list[bytes] = []
-    problems: list[Problem] = []
+    problems: list[FailedPicture] = []
     features: NDArray[np.float32] | None = None
     done = 0
     for chunk in _read_ahead(pictures, embedder, cache):
         readable = [one for one in chunk if not one.problem]
-        problems += [Problem(one.picture.file, one.problem) for one in chunk if one.problem]
+        problems += [FailedPicture(one.picture.file, one.problem) for one in chunk if one.problem]
         if readable:
             rows = _features(readable, embedder, cache)
             if features is None:
@@ -138,7 +138,7 @@ def _read(
     picture: StoredPicture, embedder: Embedder, cache: FeatureCache
 ) -> tuple[_Read, NDArray[np.uint8] | None]:
     """A picture, and its pixels unless its features are known."""
-    content = cache.known_content(picture.file) if not picture.problem else None
+    content = cache.known_content(picture.file) if not picture.error else None
     if content is not None and cache.has(embedder.digest, content):
         return _Read(picture, content, opened=False), None
     try:

@@ -1,4 +1,4 @@
-"""The pictures in a folder, a zip or a tar archive, as they are stored; nothing is unpacked."""
+"""List the pictures in a folder, a zip or a tar archive; nothing is unpacked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tarfile
 import uuid
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,42 +20,43 @@ from protorect._utils.text import printable
 from protorect.errors import DataError
 from protorect.images.stored import StoredPicture, is_picture
 
-_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _DISK_IS_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+_Entry = StoredPicture | str  # a picture, a folder with a slash at its end, or another file
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What lies under a root.
+    """The contents of a folder or an archive.
 
     Parameters
     ----------
     pictures
-        Everything called like a picture, sorted by path.
-    others
-        Other files, by path; they are reported, never read.
+        All files with a picture's suffix, sorted by path.
+    other_files
+        Paths of all other files, which are never read.
     folders
-        Folders by path, so that an empty class is seen.
+        Paths of all folders, empty ones included.
     """
 
     pictures: tuple[StoredPicture, ...]
-    others: tuple[str, ...]
+    other_files: tuple[str, ...]
     folders: tuple[str, ...]
 
 
 def list_pictures(root: Path, scratch: Path) -> Listing:
     """List a folder or an archive; a compressed tar is first uncompressed into `scratch`.
 
-    The outermost folder of an archive is left out of the paths where there is only one.
+    If all pictures of an archive are below one outermost folder, paths start inside of it.
     """
     try:
         if root.is_dir():
-            return _sorted(_folder(root), strip=False)
+            return _listing(_list_folder(root))
         if not root.exists():
             raise DataError(f"there is no file or folder {printable(str(root))}.")
         if zipfile.is_zipfile(root):
-            return _sorted(_zip(root), strip=True)
-        return _sorted(_tar(uncompressed(root, scratch)), strip=True)
+            return _listing(_without_outermost(_list_zip(root)))
+        return _listing(_without_outermost(_list_tar(uncompressed(root, scratch))))
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
         raise _not_an_archive(root) from error
     except OSError as error:
@@ -66,10 +67,12 @@ def list_pictures(root: Path, scratch: Path) -> Listing:
 
 
 def uncompressed(archive: Path, scratch: Path) -> Path:
-    """A tar that can be read at any place: itself, or an uncompressed copy in `scratch`."""
-    if _is_plain_tar(archive):
+    """Return a tar that can be read at any position: itself, or a copy in `scratch`."""
+    try:
+        tarfile.open(archive, "r:").close()
         return archive
-    plain = scratch / f"{uuid.uuid4().hex}.tar"
+    except tarfile.TarError:
+        plain = scratch / f"{uuid.uuid4().hex}.tar"
     for opener in (gzip.open, bz2.open, lzma.open):
         try:
             with opener(archive, "rb") as packed, plain.open("wb") as file:
@@ -83,102 +86,87 @@ def uncompressed(archive: Path, scratch: Path) -> Path:
     raise _not_an_archive(archive)
 
 
-def _is_plain_tar(path: Path) -> bool:
-    try:
-        with tarfile.open(path, "r:"):
-            return True
-    except tarfile.TarError:
-        return False
-
-
 def _not_an_archive(path: Path) -> DataError:
     return DataError(
-        f"{printable(str(path))} is not a folder and not a whole archive ({', '.join(_ARCHIVES)})."
+        f"{printable(str(path))} is not a folder and not a whole archive ({', '.join(_SUFFIXES)})."
     )
 
 
-def _sorted(found: Iterator[StoredPicture | str], strip: bool) -> Listing:
-    """Folders come as text with a slash in the end, other files as text without."""
-    pictures, names = [], []
-    for one in found:
-        if isinstance(one, StoredPicture):
-            pictures.append(one)
-        else:
-            names.append(one)
-    if strip:
-        pictures, names = _without_outermost(pictures, names)
-    pictures.sort(key=lambda picture: picture.path)
-    folders = {name.rstrip("/") for name in names if name.endswith("/")} - {""}
-    others = [name for name in names if not name.endswith("/")]
-    return Listing(tuple(pictures), tuple(sorted(others)), tuple(sorted(folders)))
+def _listing(entries: Iterable[_Entry]) -> Listing:
+    entries = list(entries)
+    pictures = [entry for entry in entries if isinstance(entry, StoredPicture)]
+    names = [entry for entry in entries if isinstance(entry, str)]
+    return Listing(
+        tuple(sorted(pictures, key=lambda picture: picture.path)),
+        tuple(sorted(name for name in names if not name.endswith("/"))),
+        tuple(sorted({name.rstrip("/") for name in names if name.endswith("/")} - {""})),
+    )
 
 
-def _without_outermost(
-    pictures: list[StoredPicture], names: list[str]
-) -> tuple[list[StoredPicture], list[str]]:
+def _without_outermost(entries: Iterable[_Entry]) -> list[_Entry]:
+    entries = list(entries)
+    pictures = [entry for entry in entries if isinstance(entry, StoredPicture)]
     outermost = {picture.path.split("/")[0] for picture in pictures}
-    nested = any(len(picture.folders) > 1 for picture in pictures)
-    if len(outermost) != 1 or not nested:
-        return pictures, names
+    if len(outermost) != 1 or not any(len(picture.folders) > 1 for picture in pictures):
+        return entries
     prefix = f"{outermost.pop()}/"
-    shorter = [replace(p, path=p.path.removeprefix(prefix)) for p in pictures]
-    return shorter, [name.removeprefix(prefix) for name in names]
+    return [
+        entry.removeprefix(prefix)
+        if isinstance(entry, str)
+        else replace(entry, path=entry.path.removeprefix(prefix))
+        for entry in entries
+    ]
 
 
-def _folder(root: Path) -> Iterator[StoredPicture | str]:
-    """Walk a folder; links are followed, except back into a folder that is being walked."""
-    stat = root.stat()
-    stack = [(os.fspath(root), "", frozenset({(stat.st_dev, stat.st_ino)}))]
+def _list_folder(root: Path) -> Iterator[_Entry]:
+    """List a folder at any depth; links are followed unless they lead back to a parent folder."""
+    status = root.stat()
+    stack = [(os.fspath(root), "", frozenset({(status.st_dev, status.st_ino)}))]
     while stack:
-        folder, relative, above = stack.pop()
+        folder, relative, parents = stack.pop()
         try:
             opened = os.scandir(folder)
         except OSError as error:
             if not relative:
                 raise
             reason = f"a folder that cannot be read ({error.strerror})"
-            yield StoredPicture(relative.rstrip("/"), folder, 0, problem=reason)
+            yield StoredPicture(relative.rstrip("/"), folder, 0, error=reason)
             continue
-        with opened as entries:
-            for entry in entries:
-                path = relative + printable(entry.name)
+        with opened as children:
+            for child in children:
+                path = relative + printable(child.name)
                 try:
-                    stat_ = entry.stat()
+                    status = child.stat()
                 except OSError as error:  # a link to nothing, or to itself
                     reason = f"a broken link ({error.strerror})"
-                    yield StoredPicture(path, entry.path, 0, problem=reason)
+                    yield StoredPicture(path, child.path, 0, error=reason)
                     continue
-                identity = (stat_.st_dev, stat_.st_ino)
-                if not entry.is_dir():
-                    yield _file(path, entry, stat_)
-                elif identity in above:
+                identity = (status.st_dev, status.st_ino)
+                if child.is_dir() and identity in parents:
                     reason = "a link back to a folder it is in"
-                    yield StoredPicture(path, entry.path, 0, problem=reason)
-                else:
+                    yield StoredPicture(path, child.path, 0, error=reason)
+                elif child.is_dir():
                     yield f"{path}/"
-                    stack.append((entry.path, f"{path}/", above | {identity}))
+                    stack.append((child.path, f"{path}/", parents | {identity}))
+                elif not is_picture(path):
+                    yield path
+                else:  # reading a pipe would wait for ever
+                    reason = "" if child.is_file() else "not a regular file"
+                    yield StoredPicture(path, child.path, status.st_size, error=reason)
 
 
-def _file(path: str, entry: os.DirEntry[str], stat: os.stat_result) -> StoredPicture | str:
-    if not is_picture(path):
-        return path
-    if not entry.is_file():  # reading a pipe would wait for ever
-        return StoredPicture(path, entry.path, 0, problem="not a regular file")
-    return StoredPicture(path, entry.path, stat.st_size)
-
-
-def _zip(archive: Path) -> Iterator[StoredPicture | str]:
+def _list_zip(archive: Path) -> Iterator[_Entry]:
     with zipfile.ZipFile(archive) as members:
         for member in members.infolist():
             path = member.filename.lstrip("/")
             if member.is_dir() or not is_picture(path):
                 yield path
                 continue
-            problem = ""
+            reason = ""
             if member.flag_bits & 1:
-                problem = "encrypted"
+                reason = "encrypted"
             elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                problem = "compressed in a way that is not read here"
+                reason = "compressed in a way that is not read here"
             deflated = member.compress_type == zipfile.ZIP_DEFLATED
             yield StoredPicture(
                 path,
@@ -187,11 +175,11 @@ def _zip(archive: Path) -> Iterator[StoredPicture | str]:
                 offset=member.header_offset,
                 unpacked_length=member.file_size if deflated else 0,
                 zipped=True,
-                problem=problem,
+                error=reason,
             )
 
 
-def _tar(archive: Path) -> Iterator[StoredPicture | str]:
+def _list_tar(archive: Path) -> Iterator[_Entry]:
     with tarfile.open(archive, "r:") as members:
         for member in members:
             path = printable(member.name).removeprefix("./").lstrip("/")
@@ -200,8 +188,8 @@ def _tar(archive: Path) -> Iterator[StoredPicture | str]:
             elif not is_picture(path):
                 yield path
             else:
-                plain = member.isreg() and not member.issparse()
-                problem = "" if plain else "a link or a sparse file inside an archive"
+                regular = member.isreg() and not member.issparse()
+                reason = "" if regular else "a link or a sparse file inside an archive"
                 yield StoredPicture(
-                    path, str(archive), member.size, offset=member.offset_data, problem=problem
+                    path, str(archive), member.size, offset=member.offset_data, error=reason
                 )

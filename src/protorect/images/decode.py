@@ -1,4 +1,4 @@
-"""Pictures of any kind as square uint8 arrays; nothing enormous is ever decoded."""
+"""Decode pictures of any kind to square uint8 arrays, within fixed limits of size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protorect.images.stored import UnreadableError
 
 MAX_PIXELS = 100_000_000
 # The formats of photographs and drawings. Others that Pillow reads run programs (EPS) or are
-# rarely what a person means.
+# rarely meant as pictures.
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -31,14 +31,14 @@ _DETAIL = 2  # reduced decoding leaves this many times the size for the final, s
 
 @dataclass(frozen=True)
 class Decoded:
-    """A picture ready to be packed, and what it was.
+    """A decoded picture.
 
     Parameters
     ----------
     pixels
         (size, size, channels) uint8.
     width, height
-        In pixels, as stored.
+        Of the stored picture, in pixels.
     """
 
     pixels: NDArray[np.uint8]
@@ -49,7 +49,7 @@ class Decoded:
 def decode(
     data: bytes, size: int, channels: int, shape: tuple[int, int, int] | None = None
 ) -> Decoded:
-    """Decode, turn upright, cut to the central square and resize with antialiasing.
+    """Decode, rotate upright, crop to the central square and resize with antialiasing.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def decode(
     size
         Side of the result.
     channels
-        1 for grey, 3 for colour.
+        1 for grayscale, 3 for color.
     shape
         (height, width, channels) of raw pixels.
 
@@ -69,25 +69,19 @@ def decode(
     """
     if not data:
         raise UnreadableError("empty file")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or harmless
-        try:
-            image = _from_raw(data, shape) if shape else _open(data)
-            width, height = image.size
-            square = _square(image, size, "L" if channels == 1 else "RGB")
-        except UnreadableError:
-            raise
-        except Exception as error:  # decoders raise anything at all on damaged files
-            raise UnreadableError(_reason(error)) from error
+    # What Pillow warns of is either refused below or harmless. The filter stays, because
+    # `catch_warnings` restores the wrong filters when several threads use it.
+    warnings.filterwarnings("ignore", module=r"PIL\.")
+    try:
+        image = _from_raw(data, shape) if shape else _open(data)
+        width, height = image.size
+        square = _square(image, size, "L" if channels == 1 else "RGB")
+    except UnreadableError:
+        raise
+    except Exception as error:  # decoders raise anything at all on damaged files
+        raise UnreadableError(_reason(error)) from error
     pixels = np.frombuffer(square.tobytes(), np.uint8).reshape(size, size, channels)
     return Decoded(pixels, width, height)
-
-
-def histogram(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How often each value occurs, (n, height, width, channels) -> (channels, 256)."""
-    column = pixels.reshape(-1, *pixels.shape[2:])  # one tall picture
-    counts = _picture(column).histogram()
-    return np.array(counts, np.int64).reshape(-1, 256)
 
 
 def _open(data: bytes) -> Image.Image:
@@ -102,37 +96,32 @@ def _open(data: bytes) -> Image.Image:
 
 
 def _from_raw(data: bytes, shape: tuple[int, int, int]) -> Image.Image:
-    return _picture(np.frombuffer(data, np.uint8).reshape(shape))
-
-
-def _picture(pixels: NDArray[np.uint8]) -> Image.Image:
-    return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+    pixels = np.frombuffer(data, np.uint8).reshape(shape)
+    return Image.fromarray(pixels[..., 0] if shape[-1] == 1 else pixels)
 
 
 def _square(image: Image.Image, size: int, mode: str) -> Image.Image:
-    turn = _turn(image)
+    rotation = _rotation(image)
     if min(image.size) >= 2 * _DETAIL * size:
         # JPEG can be decoded at a half, a quarter or an eighth for a fraction of the time.
         image.draft(None, (_DETAIL * size, _DETAIL * size))
     image.load()
-    flat = _flat(image)
-    if flat.mode != mode:
-        flat = flat.convert(mode)
-    width, height = flat.size
+    image = _eight_bit_opaque(image)
+    if image.mode != mode:
+        image = image.convert(mode)
+    width, height = image.size
     side = min(width, height)
     left, top = (width - side) / 2, (height - side) / 2
-    box = (left, top, left + side, top + side)
-    if flat.size == (size, size):
-        square = flat
-    elif side == size and left == int(left) and top == int(top):
-        square = flat.crop((int(left), int(top), int(left) + side, int(top) + side))
+    if side == size and left == int(left) and top == int(top):
+        image = image.crop((int(left), int(top), int(left) + side, int(top) + side))
     else:
-        square = flat.resize((size, size), Image.Resampling.BICUBIC, box, reducing_gap=3.0)
-    return square if turn is None else square.transpose(turn)
+        box = (left, top, left + side, top + side)
+        image = image.resize((size, size), Image.Resampling.BICUBIC, box, reducing_gap=3.0)
+    return image if rotation is None else image.transpose(rotation)
 
 
-def _turn(image: Image.Image) -> Image.Transpose | None:
-    if image.format == "TIFF":  # Pillow turns these itself
+def _rotation(image: Image.Image) -> Image.Transpose | None:
+    if image.format == "TIFF":  # Pillow rotates these itself
         return None
     try:
         return _UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation, 1))
@@ -140,23 +129,23 @@ def _turn(image: Image.Image) -> Image.Transpose | None:
         return None
 
 
-def _flat(image: Image.Image) -> Image.Image:
-    """The picture in eight bits a channel, without transparency (laid on white)."""
+def _eight_bit_opaque(image: Image.Image) -> Image.Image:
+    """Convert to eight bits per channel, and transparency to white."""
     if image.mode.startswith("I") or image.mode == "F":
-        return Image.fromarray(_eight_bits(np.asarray(image)))
+        return Image.fromarray(_eight_bit(np.asarray(image)))
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
-        clear = image.convert("RGBA")
-        white = Image.new("RGBA", clear.size, "white")
-        return Image.alpha_composite(white, clear).convert("RGB")
-    if image.mode == "P":  # a palette may hold colours even if greys are asked for
+        transparent = image.convert("RGBA")
+        white = Image.new("RGBA", transparent.size, "white")
+        return Image.alpha_composite(white, transparent).convert("RGB")
+    if image.mode == "P":  # a palette may hold colors even if grays are asked for
         return image.convert("RGB")
     return image
 
 
-def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+def _eight_bit(values: NDArray[Any]) -> NDArray[np.uint8]:
     low, high = float(values.min()), float(values.max())
     if values.dtype.kind == "f":
-        if not (low >= 0 and high <= 255):  # not a number fails here too
+        if not (low >= 0 and high <= 255):  # also false if one is not a number
             raise UnreadableError(f"floating-point values from {low:g} to {high:g}, not 0 to 255")
         scale = 255.0 if high <= 1 else 1.0
         return np.asarray(np.rint(values * scale), np.uint8)
@@ -169,6 +158,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnidentifiedImageError):
         return "not a picture in a format read here"
     text = " ".join(str(error).split())
-    if "truncated" in text.lower() or "Truncated" in text:
+    if "truncated" in text.lower():
         return "truncated"
     return f"damaged ({text[:100] or type(error).__name__})"

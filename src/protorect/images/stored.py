@@ -1,4 +1,4 @@
-"""Where the bytes of a picture lie: in a file of their own, or in a part of an archive."""
+"""One picture before it is decoded: in a file of its own, or in a part of an archive."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import zlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from protorect._utils.text import printable
+
 MAX_FILE_BYTES = 512 * 2**20
 PICTURE_SUFFIXES = frozenset(
     (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm")
 )
-_ZIP_HEADER = struct.Struct("<26xHH")  # the lengths of name and extra field close the header
+PathLike = str | os.PathLike[str]
+_ZIP_HEADER = struct.Struct("<26xHH")  # ends with the lengths of the name and the extra field
 
 
 class UnreadableError(Exception):
-    """A picture that cannot be used; the message is the reason, in a few words."""
+    """A picture cannot be used; the message is the reason in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +29,21 @@ class StoredPicture:
     Parameters
     ----------
     path
-        Name relative to the data set's root, printable whatever the file system holds.
+        Name relative to the data set's root; printable, whatever bytes the file name has.
     file
-        What to open: the picture itself or the archive it is in.
+        The file to open: the picture itself or its archive.
     length
-        Bytes it takes there.
+        Number of bytes in `file`.
     offset
-        Where it begins in `file`; in a zip archive, where its local header begins.
+        Position in `file`; in a zip archive, the position of its local header.
     unpacked_length
-        Bytes after decompression; 0 where it is stored as it is.
+        Number of bytes after decompression; 0 if it is stored uncompressed.
     zipped
         Whether a zip header precedes it.
     shape
         (height, width, channels) of raw uint8 pixels; None for an encoded picture.
-    problem
-        Why it cannot be read, where that is known already.
+    error
+        Why it cannot be read, if that is known without reading it.
     """
 
     path: str
@@ -50,17 +53,29 @@ class StoredPicture:
     unpacked_length: int = 0
     zipped: bool = False
     shape: tuple[int, int, int] | None = None
-    problem: str = ""
+    error: str = ""
+
+    @classmethod
+    def from_file(cls, file: PathLike, name: str | None = None) -> StoredPicture:
+        """Describe a picture file, shown as `name`; if it cannot be read, `error` says why."""
+        absolute = os.path.abspath(file)
+        path = printable(os.fspath(file) if name is None else name)
+        try:
+            length = os.stat(absolute).st_size
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in a name
+            return cls(path, absolute, 0, error=getattr(error, "strerror", None) or str(error))
+        regular = os.path.isfile(absolute)
+        return cls(path, absolute, length, error="" if regular else "not a regular file")
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Names of the folders it is in, outermost first."""
+        """Names of the folders in `path`, outermost first."""
         return tuple(self.path.split("/")[:-1])
 
     def read(self) -> bytes:
-        """The encoded picture, or its raw pixels; raises UnreadableError."""
-        if self.problem:
-            raise UnreadableError(self.problem)
+        """Read the encoded picture or its raw pixels; raises UnreadableError."""
+        if self.error:
+            raise UnreadableError(self.error)
         if max(self.length, self.unpacked_length) > MAX_FILE_BYTES:
             raise UnreadableError(f"a file of more than {MAX_FILE_BYTES // 2**20} MiB")
         try:
@@ -85,7 +100,7 @@ class StoredPicture:
 
 
 def is_picture(path: str) -> bool:
-    """Whether a file is called like a picture; hidden ones are not ours to read."""
+    """Whether a file has a picture's suffix and is not hidden."""
     parts = path.split("/")
     hidden = any(part.startswith((".", "__MACOSX")) for part in parts)
     return not hidden and os.path.splitext(parts[-1])[1].lower() in PICTURE_SUFFIXES

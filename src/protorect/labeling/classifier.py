@@ -14,8 +14,8 @@ from protorect.embedding.cache import FeatureCache, user_cache
 from protorect.embedding.pipeline import Embedded, embed_pictures
 from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
 from protorect.errors import DataError
-from protorect.images.find import PathLike, PictureSource, Pile, Problem, find_pictures
-from protorect.images.stored import StoredPicture
+from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
+from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.examples import Examples, ExampleSource, find_examples, read_labels
 from protorect.labeling.predictions import UNKNOWN, UNSURE, Prediction, Predictions
 from protorect.labeling.saved import load_classifier, save_classifier
@@ -61,7 +61,7 @@ class ImageClassifier:
     classes: tuple[str, ...]
     method: str | None = None
     thresholds: Thresholds = DEFAULT_THRESHOLDS
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FailedPicture, ...] = ()
     cache: PathLike | None = None
 
     @classmethod
@@ -123,7 +123,7 @@ class ImageClassifier:
 
     def predict(
         self,
-        pictures: PictureSource | Pile,
+        pictures: PictureSource | FoundPictures,
         *,
         thresholds: Thresholds | None = None,
         progress: Progress | None = None,
@@ -139,7 +139,7 @@ class ImageClassifier:
         progress
             Called with the number of pictures done and the number of all.
         """
-        pile = pictures if isinstance(pictures, Pile) else find_pictures(pictures)
+        pile = pictures if isinstance(pictures, FoundPictures) else find_pictures(pictures)
         embedded = self.embed(pile.pictures, progress)
         return self.sort(embedded, thresholds or self.thresholds)
 

@@ -13,8 +13,8 @@ from protorect._utils.text import printable
 from protorect.embedding.pipeline import Embedded
 from protorect.errors import DataError
 from protorect.images.archives import list_pictures
-from protorect.images.find import PathLike, read_text, stored
-from protorect.images.stored import StoredPicture
+from protorect.images.find import read_text
+from protorect.images.stored import PathLike, StoredPicture
 
 ExampleSource = PathLike | Mapping[str, Sequence[PathLike]]
 _WAYS_TO_GIVE = "a folder of class folders, as EXAMPLES/cat/1.jpg, or a CSV file with path,label"
@@ -47,7 +47,11 @@ def find_examples(source: ExampleSource) -> Examples:
         to its own folder; or lists of pictures by label.
     """
     if isinstance(source, Mapping):
-        rows = [(stored(path), str(label)) for label, paths in source.items() for path in paths]
+        rows = [
+            (StoredPicture.from_file(path), str(label))
+            for label, paths in source.items()
+            for path in paths
+        ]
         examples = _examples(rows, map(str, source))
     elif os.path.isdir(source):
         examples = _from_folders(Path(source))
@@ -71,7 +75,8 @@ def _from_folders(root: Path) -> Examples:
             "into the folder of its class."
         )
     rows = [
-        (stored(picture.file, picture.path), picture.folders[0]) for picture in listing.pictures
+        (StoredPicture.from_file(picture.file, picture.path), picture.folders[0])
+        for picture in listing.pictures
     ]
     names = (folder for folder in listing.folders if "/" not in folder)
     return _examples(rows, (name for name in names if not name.startswith((".", "__MACOSX"))))
@@ -94,9 +99,9 @@ def _from_table(file: str) -> Examples:
         if len(cells) <= max(path_at, label_at):
             raise DataError(f"{shown}, row {number}: {','.join(cells)!r} is not path,label.")
         name, label = cells[path_at].strip(), cells[label_at].strip()
-        picture = stored(os.path.join(folder, name), name)
-        if picture.problem:
-            raise DataError(f"{shown}, row {number}: {picture.path}: {picture.problem}.")
+        picture = StoredPicture.from_file(os.path.join(folder, name), name)
+        if picture.error:
+            raise DataError(f"{shown}, row {number}: {picture.path}: {picture.error}.")
         if not label:
             raise DataError(f"{shown}, row {number}: {picture.path} has no label.")
         rows.append((picture, label))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from protorect._utils.files import write_text, written_whole
 from protorect._utils.text import printable
 from protorect.errors import MissingExtraError
-from protorect.images.find import Problem
+from protorect.images.find import FailedPicture
 
 if TYPE_CHECKING:
     import pandas
@@ -61,7 +61,7 @@ class Predictions(Sequence[Prediction]):
     """
 
     rows: tuple[Prediction, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[FailedPicture, ...]
     examples: tuple[str, ...]
     classes: tuple[str, ...]
     method: str

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.errors import DataError
-from protorect.images.find import PathLike
+from protorect.images.stored import PathLike
 from protorect.methods import method
 from protorect.uncertainty.thresholds import Thresholds
 

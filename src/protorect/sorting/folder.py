@@ -14,7 +14,7 @@ from protorect._utils.files import write_text
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.errors import DataError, OptionError, PartialError
-from protorect.images.find import Problem
+from protorect.images.find import FailedPicture
 from protorect.labeling.predictions import Predictions
 from protorect.sorting import journal
 from protorect.sorting.journal import Batch, Entry
@@ -80,9 +80,9 @@ class SortedFolder:
             for entry in batch.entries
         )
 
-    def finish(self, progress: Progress | None = None) -> list[Problem]:
+    def finish(self, progress: Progress | None = None) -> list[FailedPicture]:
         """Do what an interruption left undone."""
-        problems: list[Problem] = []
+        problems: list[FailedPicture] = []
         for batch in self.batches:
             left = [entry for entry in batch.entries if not is_placed(entry, self.root, batch.mode)]
             problems += self._place(left, batch.mode, progress)
@@ -94,7 +94,7 @@ class SortedFolder:
         mode: str,
         examples: Iterable[tuple[str, str]],
         progress: Progress | None = None,
-    ) -> tuple[SortedFolder, list[Problem]]:
+    ) -> tuple[SortedFolder, list[FailedPicture]]:
         """Place pictures, the journal first; also the folder as it is then."""
         made_folder = self.batches[0].made_folder if self.batches else self.is_new
         batch = Batch(
@@ -108,14 +108,14 @@ class SortedFolder:
         problems = self._place(batch.entries, mode, progress)
         return SortedFolder(self.root, (*self.batches, batch), False), problems
 
-    def undo(self, progress: Progress | None = None) -> list[Problem]:
+    def undo(self, progress: Progress | None = None) -> list[FailedPicture]:
         """Put every picture back and remove what was made; what cannot be is left and named."""
         problems = self._put_back(progress)
         if not problems:
             self._forget()
         return problems
 
-    def emptied(self) -> tuple[SortedFolder, list[Problem]]:
+    def emptied(self) -> tuple[SortedFolder, list[FailedPicture]]:
         """The folder with its links or copies gone, for another sorting of the same pictures.
 
         A copy that was changed stays. Thumbnails stay too, as they will be wanted again.
@@ -126,16 +126,18 @@ class SortedFolder:
         made_folder = bool(self.batches) and self.batches[0].made_folder
         return SortedFolder(self.root, (), made_folder), problems
 
-    def _put_back(self, progress: Progress | None) -> list[Problem]:
+    def _put_back(self, progress: Progress | None) -> list[FailedPicture]:
         problems = []
         entries = [(entry, batch.mode) for batch in self.batches for entry in batch.entries]
         for done, (entry, mode) in enumerate(reversed(entries), 1):
             try:
                 put_back(entry, self.root, mode)
             except NotPlacedError as error:
-                problems.append(Problem(str(self.root / entry.to), str(error)))
+                problems.append(FailedPicture(str(self.root / entry.to), str(error)))
             except OSError as error:
-                problems.append(Problem(str(self.root / entry.to), error.strerror or str(error)))
+                problems.append(
+                    FailedPicture(str(self.root / entry.to), error.strerror or str(error))
+                )
             if progress is not None:
                 progress(done, len(entries))
         self._remove_empty(Path(entry.to).parent for entry, _ in entries)
@@ -183,13 +185,13 @@ class SortedFolder:
 
     def _place(
         self, entries: Sequence[Entry], mode: str, progress: Progress | None
-    ) -> list[Problem]:
+    ) -> list[FailedPicture]:
         problems = []
         for done, entry in enumerate(entries, 1):
             try:
                 place(entry, self.root, mode)
             except NotPlacedError as error:
-                problems.append(Problem(entry.prediction.path, str(error)))
+                problems.append(FailedPicture(entry.prediction.path, str(error)))
             except OSError as error:
                 if error.errno in FATAL:
                     raise PartialError(
@@ -202,7 +204,7 @@ class SortedFolder:
                         f"{self.root} is on a file system without links ({error.strerror}); use "
                         "--copy."
                     ) from error
-                problems.append(Problem(entry.prediction.path, error.strerror or str(error)))
+                problems.append(FailedPicture(entry.prediction.path, error.strerror or str(error)))
             if progress is not None:
                 progress(done, len(entries))
         journal.sync_folders({self.root / Path(entry.to).parent for entry in entries})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
-from protorect.images.find import Problem
+from protorect.images.find import FailedPicture
 from protorect.labeling.predictions import COLUMNS, table_text, write_parquet, written_row
 from protorect.report.confusion import confusion_plot
 from protorect.sorting.contact_sheet import contact_sheet
@@ -26,7 +26,7 @@ from protorect.sorting.thumbnails import example_contents, make_thumbnails
 
 def write_outputs(
     folder: SortedFolder,
-    problems: Sequence[Problem],
+    problems: Sequence[FailedPicture],
     *,
     parquet: bool = False,
     sheet: bool = True,
@@ -62,7 +62,7 @@ def write_outputs(
         folder.remember(PARQUET)
     if problems:
         told = [(printable(path), reason) for path, reason in problems]
-        folder.write(ERRORS, table_text(Problem._fields, told))
+        folder.write(ERRORS, table_text(FailedPicture._fields, told))
     assessment, plot = None, ""
     if truth:
         assessment = assess(entries, _classes(folder))

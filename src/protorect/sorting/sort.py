@@ -10,14 +10,8 @@ from typing import Any
 
 from protorect._utils.progress import Progress
 from protorect.errors import DataError, OptionError
-from protorect.images.find import (
-    PathLike,
-    PictureSource,
-    Pile,
-    Problem,
-    find_pictures,
-    stored,
-)
+from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
+from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.classifier import ImageClassifier
 from protorect.labeling.examples import Examples, ExampleSource, find_examples
 from protorect.labeling.predictions import Predictions, check_parquet
@@ -79,7 +73,7 @@ class Sorted:
     folder: SortedFolder
     added: int
     finished: int
-    problems: tuple[Problem, ...]
+    problems: tuple[FailedPicture, ...]
     examples: tuple[str, ...]
     others: int
     assessment: Assessment | None = None
@@ -122,7 +116,7 @@ class Sorter:
             classifier = ImageClassifier.from_examples(found, progress=progress, **of_classifier)
         return cls(classifier, found, options, show)
 
-    def pile(self, pictures: PictureSource, folder: SortedFolder) -> Pile:
+    def pile(self, pictures: PictureSource, folder: SortedFolder) -> FoundPictures:
         """The pictures to sort: not the examples, and nothing that is in the folder already."""
         placed = {entry.prediction.path for entry in folder.entries}
         try:
@@ -130,32 +124,32 @@ class Sorter:
         except DataError:
             if not placed:
                 raise
-            found = Pile(())  # a pattern that fits nothing any more: all were moved
+            found = FoundPictures(())  # a pattern that fits nothing any more: all were moved
         found = found.without(folder.root, [picture.file for picture in self.examples.pictures])
         kept = tuple(picture for picture in found.pictures if picture.file not in placed)
         return replace(found, pictures=kept)
 
-    def sort(self, pile: Pile, folder: SortedFolder, replaces: bool = False) -> Sorted:
+    def sort(self, pile: FoundPictures, folder: SortedFolder, replaces: bool = False) -> Sorted:
         """Sort pictures; those sorted before take part in it but stay where they are.
 
         Or, where this sorting `replaces` what is in the folder, are taken away at the last moment.
         """
         entries = [] if replaces else folder.entries
-        before = [stored(folder.root / entry.to) for entry in entries]
+        before = [StoredPicture.from_file(folder.root / entry.to) for entry in entries]
         with self.shown("pictures") as progress:
             embedded = self.classifier.embed((*before, *pile.pictures), progress)
         whole = self.classifier.sort(embedded, self.options.thresholds)
         predictions = _only(whole, {picture.file for picture in pile.pictures})
         pairs = zip(self.examples.pictures, self.examples.labels, strict=True)
         examples = [(picture.file, label) for picture, label in pairs]
-        left: list[Problem] = []
+        left: list[FailedPicture] = []
         if replaces:
             folder, left = folder.emptied()
         with self.shown(self.options.mode) as progress:
             folder, problems = folder.add(predictions, self.options.mode, examples, progress)
         problems = [*self.classifier.problems, *predictions.problems, *left, *problems]
         return Sorted(
-            folder, len(predictions), 0, tuple(problems), predictions.examples, pile.others
+            folder, len(predictions), 0, tuple(problems), predictions.examples, pile.other_files
         )
 
     def write(self, done: Sorted) -> Sorted:
@@ -196,7 +190,7 @@ def sort_into(
             f"first: protorect undo {out}."
         )
     sorter = Sorter.learn(examples, options, shown, **of_classifier)
-    problems: list[Problem] = []
+    problems: list[FailedPicture] = []
     finished = 0
     replaces = folder.mode in ("link", "copy")
     if folder.mode == "move":
@@ -208,7 +202,7 @@ def sort_into(
         done = sorter.sort(pile, folder, replaces)
         done = replace(done, problems=(*problems, *done.problems), finished=finished)
     elif folder.mode == "move" or may_be_empty:
-        done = Sorted(folder, 0, finished, tuple(problems), (), pile.others)
+        done = Sorted(folder, 0, finished, tuple(problems), (), pile.other_files)
     else:
         raise DataError("there is no picture to sort; give a folder, a pattern or a list of them.")
     return sorter, sorter.write(done) if done.folder.batches else done

@@ -12,7 +12,6 @@ from PIL import Image
 
 from protorect._utils.progress import Progress
 from protorect.images.decode import decode
-from protorect.images.find import stored
 from protorect.images.stored import StoredPicture, UnreadableError
 from protorect.sorting.placing import content_of
 
@@ -47,7 +46,7 @@ def example_contents(files: Sequence[str]) -> dict[str, str]:
 
 
 def _make(folder: Path, file: str, content: str) -> None:
-    picture: StoredPicture = stored(file)
+    picture = StoredPicture.from_file(file)
     try:
         pixels = decode(picture.read(), SIDE, 3).pixels
     except UnreadableError:

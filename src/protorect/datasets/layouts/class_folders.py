@@ -36,7 +36,7 @@ def by_name(
         for folder in listing.folders
         if _plain(folder.split("/")[-1]) in spellings
     }
-    left_out = list(listing.others)
+    left_out = list(listing.other_files)
     for picture in listing.pictures:
         name = name_of(picture) if picture.folders else None
         known = None if name is None else spellings.get(_plain(name))

@@ -57,7 +57,7 @@ def _classes(listing: Listing, depth: int) -> tuple[Pictures, tuple[str, ...]]:
         for folder in listing.folders
         if folder.count("/") == depth - 1 and not folder.startswith((".", "__MACOSX"))
     }
-    left_out = list(listing.others)
+    left_out = list(listing.other_files)
     for picture in listing.pictures:
         if len(picture.folders) < depth:
             left_out.append(picture.path)

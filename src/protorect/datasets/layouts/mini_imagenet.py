@@ -40,10 +40,10 @@ def _from_tables(root: Path, tables: list[Path], scratch: Path) -> Found:
     pictures: Pictures = {}
     for table in tables:
         for name, label in _rows(table):
-            absent = StoredPicture(name, str(root / name), 0, problem=f"in {table.name}, not found")
+            absent = StoredPicture(name, str(root / name), 0, error=f"in {table.name}, not found")
             pictures.setdefault(label, []).append(by_name.pop(name, absent))
     unlisted = tuple(picture.path for picture in by_name.values())
-    return Found(pictures, listing.others + unlisted)
+    return Found(pictures, listing.other_files + unlisted)
 
 
 def _rows(table: Path) -> list[tuple[str, str]]:

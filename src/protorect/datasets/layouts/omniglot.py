@@ -20,7 +20,7 @@ def find_omniglot(root: Path, scratch: Path, split: ClassSplit | None) -> Found:
     for part in _PARTS:
         place = _place(root, part)
         listing = list_pictures(place, scratch)
-        left_out += [f"{place.name}/{name}" for name in listing.others]
+        left_out += [f"{place.name}/{name}" for name in listing.other_files]
         for picture in listing.pictures:
             named = replace(picture, path=f"{place.name}/{picture.path}")
             if len(picture.folders) < 2:
