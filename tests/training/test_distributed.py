@@ -202,7 +202,7 @@ def test_what_cannot_be_joined_is_told(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(OptionError, match="cannot be met: .* with: torchrun"), joined("cpu"):
         pass
-    with pytest.raises(OptionError, match="cannot compute on device 'abacus'"), joined("abacus"):
+    with pytest.raises(OptionError, match="device 'abacus' cannot be used"), joined("abacus"):
         pass
     with pytest.raises(OptionError, match="several processes take one each: use cuda"):
         _own_device(torch.device("cuda:1"))

@@ -1,4 +1,4 @@
-"""numpy arrays as tensors without a copy wherever torch can do without; tensors on devices."""
+"""numpy arrays as tensors without a copy where torch can, and tensors on devices."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def on_device(tensor: Tensor, device: str | torch.device | None) -> Tensor:
         if moved.is_meta:
             raise RuntimeError("it holds no values")
         return moved
-    except (RuntimeError, AssertionError) as error:  # what torch raises differs by device
-        reason = str(error).splitlines()[0]
-        raise OptionError(f"device {str(device)!r} cannot be used: {reason}") from error
+    except (RuntimeError, AssertionError) as error:  # which one depends on the device
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise OptionError(f"device {str(device)!r} cannot be used: {reason}. Try cpu.") from error
+
+
+def usable_device(device: str | torch.device) -> torch.device:
+    """The device; OptionError if it cannot be used."""
+    return on_device(torch.empty(0), device).device

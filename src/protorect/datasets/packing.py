@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from protorect._utils.npy_rows import RowFile
-from protorect._utils.processes import processes
+from protorect._utils.parallel import processes
 from protorect.images.decode import Decoded, decode
 from protorect.images.stored import StoredPicture, UnreadableError
 

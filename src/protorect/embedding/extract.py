@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from protorect._utils.memory import keep_freed_memory
-from protorect._utils.processes import processes
+from protorect._utils.parallel import processes
 from protorect._utils.progress import Progress
-from protorect._utils.tensors import on_device
+from protorect._utils.tensors import usable_device
 from protorect.backbones.base import Backbone
 from protorect.backbones.inference import batch_size, embed, move_network, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing
@@ -87,7 +87,7 @@ def extract(
     """
     if workers < 1:
         raise OptionError(f"workers is {workers}; it must be 1 or more.")
-    on_device(torch.empty(0), device)
+    usable_device(device)
     out, pictures = Path(out), Path(pictures)
     network = TrainedBackbone.load(source)
     plain = not (pictures / MANIFEST).exists()

@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from protorect._utils.parallel import map_in_order
 from protorect._utils.progress import Progress
 from protorect.embedding.cache import FeatureCache
 from protorect.embedding.sources import Embedder
@@ -101,16 +102,11 @@ def _read_ahead(
 ) -> Iterator[list[_Read]]:
     threads = torch.get_num_threads()
     in_a_chunk = max(1, min(PICTURES_IN_A_CHUNK, -(-len(pictures) // threads)))
-    waiting: deque[Future[list[_Read]]] = deque()
+    parts = (pictures[i : i + in_a_chunk] for i in range(0, len(pictures), in_a_chunk))
     pool = ThreadPoolExecutor(threads, "protorect-read", torch.set_num_threads, (1,))
     try:
-        for start in range(0, len(pictures), in_a_chunk):
-            part = pictures[start : start + in_a_chunk]
-            waiting.append(pool.submit(_read_chunk, part, embedder, cache))
-            if len(waiting) > _CHUNKS_WAITING * threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        read = partial(_read_chunk, embedder=embedder, cache=cache)
+        yield from map_in_order(pool, read, parts, _CHUNKS_WAITING * threads + 1)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         torch.set_num_threads(threads)  # threads that start later would begin with one, too

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protorect._utils.progress import Progress, part_of
-from protorect._utils.tensors import on_device
+from protorect._utils.tensors import usable_device
 from protorect.backbones.base import Backbone
 from protorect.backbones.inference import batch_size, move_network, preprocess
 from protorect.backbones.preprocessing import Preprocessing
@@ -101,7 +101,7 @@ def evaluate_fine_tuned(
     Episode by episode: after one step each has a network of its own, so there is nothing that a
     batch of them could share, and one keeps the processor busy.
     """
-    device = on_device(torch.empty(0), device or "cpu").device
+    device = usable_device(device or "cpu")
     move_network(pictures.backbone, device, torch.channels_last)
     runs = [(k, chosen) for k in shot for chosen in methods]
     return [

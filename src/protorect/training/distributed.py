@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from protorect._utils.tensors import usable_device
 from protorect.errors import DataError, OptionError
 
 # The others wait while the first process validates and writes, however long that takes.
@@ -77,7 +78,7 @@ def joined(device: str) -> Iterator[tuple[Processes, torch.device]]:
 
     An error in one of them ends them all; the first that fails says why, the others end in silence.
     """
-    chosen = _device(device)
+    chosen = usable_device(device)
     if os.environ.get("WORLD_SIZE", "1") == "1":
         yield Processes(), chosen
         return
@@ -102,16 +103,6 @@ def joined(device: str) -> Iterator[tuple[Processes, torch.device]]:
             ) from error
         raise
     dist.destroy_process_group()
-
-
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise OptionError(f"cannot compute on device {name!r}: {reason}. Try cpu.") from error
-    return device
 
 
 def _own_device(device: torch.device) -> torch.device:

@@ -7,21 +7,18 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect._utils.tensors import usable_device
 from protorect.backbones.inference import embed, optimize, uses_bfloat16
 from protorect.backbones.weights import TrainedBackbone
-from protorect.errors import OptionError
 
 
 class BackboneEmbedder:
     """A backbone with its weights, on a device, in one precision."""
 
     def __init__(self, network: TrainedBackbone, precision: str, device: str) -> None:
-        try:
-            self._bfloat16 = uses_bfloat16(precision, device)
-            self._backbone = optimize(network.backbone, bfloat16=self._bfloat16, device=device)
-        except (RuntimeError, AssertionError) as error:  # what torch raises differs by device
-            reason = str(error).splitlines()[0]
-            raise OptionError(f"device {device!r} cannot be used: {reason}") from error
+        usable_device(device)
+        self._bfloat16 = uses_bfloat16(precision, device)
+        self._backbone = optimize(network.backbone, bfloat16=self._bfloat16, device=device)
         self.size = network.backbone.size
         self.channels = network.backbone.channels
         self._preprocessing = network.preprocessing

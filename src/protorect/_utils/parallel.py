@@ -1,4 +1,4 @@
-"""Work divided among processes: results in order, a bounded number of pieces under way."""
+"""Work in several processes or threads: results in order, a bounded number under way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_all_start_methods, get_context, parent_process
@@ -15,40 +15,43 @@ from typing import Protocol, TypeVar
 
 from protorect.errors import DataError
 
-_WAITING = 4  # pieces for each worker: enough to keep it busy, few enough to bound memory
-_Piece = TypeVar("_Piece")
-_Done = TypeVar("_Done")
+_QUEUED = 4  # items for each worker: enough to keep it busy, few enough to bound memory
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class Mapper(Protocol):
-    """A function (work, pieces) -> what became of each piece, in order."""
+    """A function like `map`."""
 
     def __call__(
-        self, work: Callable[[_Piece], _Done], pieces: Iterable[_Piece], /
-    ) -> Iterator[_Done]: ...
+        self, work: Callable[[_Item], _Result], items: Iterable[_Item], /
+    ) -> Iterator[_Result]: ...
+
+
+def map_in_order(
+    pool: Executor, work: Callable[[_Item], _Result], items: Iterable[_Item], limit: int
+) -> Iterator[_Result]:
+    """`pool.map` that reads at most `limit` items ahead."""
+    pending: deque[Future[_Result]] = deque()
+    for item in items:
+        pending.append(pool.submit(work, item))
+        if len(pending) >= limit:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
 
 
 @contextmanager
 def processes(workers: int) -> Iterator[Mapper]:
-    """Give a function that works on pieces in so many processes; with one, in this process."""
+    """Give a `map` that works in this many processes; with one, in this process."""
     if workers == 1:
         yield map
         return
     # A forked copy of a process with threads may hang; both of these start from a clean one.
     method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
     pool = ProcessPoolExecutor(workers, get_context(method), _prepare_worker)
-
-    def in_order(work: Callable[[_Piece], _Done], pieces: Iterable[_Piece], /) -> Iterator[_Done]:
-        running: deque[Future[_Done]] = deque()
-        for piece in pieces:
-            running.append(pool.submit(work, piece))
-            if len(running) >= workers * _WAITING:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-
     try:
-        yield in_order
+        yield lambda work, items: map_in_order(pool, work, items, workers * _QUEUED)
     except BrokenProcessPool as error:
         raise DataError(
             "a worker process was ended from outside, perhaps for want of memory; "
@@ -60,10 +63,10 @@ def processes(workers: int) -> Iterator[Mapper]:
 
 def _prepare_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _leave_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()
