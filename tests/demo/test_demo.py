@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from helpers.page import Reader, outside
+from helpers.page import Reader, requests_and_scripts
 from protorect import demo
 from protorect.cli import main
 from protorect.cli.demo import run
@@ -25,7 +25,7 @@ from protorect.demo.page import effect_text
 from protorect.demo.plan import BASE, NOVEL, SHOTS, WAY, novel_labels
 from protorect.errors import DataError, OptionError
 from protorect.evaluation.evaluate import evaluate
-from protorect.report.tables import accuracy_text, difference_text
+from protorect.report.results import accuracy_text, difference_text
 
 EPISODES, EPOCHS = 20, 2
 
@@ -158,7 +158,7 @@ def test_the_episode_shown_is_of_this_run(result):
 
 
 def test_the_page_is_one_file(html):
-    assert outside(html) == []
+    assert requests_and_scripts(html) == []
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
 

@@ -3,10 +3,10 @@ import pytest
 from scipy.stats import studentized_range
 
 from protorect.errors import OptionError
-from protorect.evaluation.compare import Column, Comparison, compare, worlds
+from protorect.evaluation.compare import Column, Comparison, compare, settings
 from protorect.evaluation.evaluate import Result, evaluate
-from protorect.report.comparison import accuracy_grid, comparison_page, summary_grid
-from protorect.report.page import render
+from protorect.report.comparison import accuracy_table, comparison_page, summary_table
+from protorect.report.page import render_html
 
 
 def result(method, accuracy, seconds=1.0, shot=1):
@@ -45,11 +45,13 @@ def test_critical_difference_is_nemenyis():
     assert studentized_range.ppf(0.95, 3, np.inf) / np.sqrt(2) == pytest.approx(2.343, abs=1e-3)
 
 
-def test_every_world_has_the_episodes_that_evaluate_draws():
+def test_every_setting_has_the_episodes_of_evaluate():
     tables = {"one": features(12), "two": features(12, seed=1)}
     comparison = compare(tables, ["cspn", "bd-cspn"], shot=[1, 2], query=5, episodes=20, seed=3)
     assert len(comparison.columns) == 2 * 3 * 2
-    unequal = next(c for c in comparison.columns if c.features == "two" and "Dirichlet" in c.world)
+    unequal = next(
+        c for c in comparison.columns if c.features == "two" and "Dirichlet" in c.setting
+    )
     alone = evaluate(
         *tables["two"],
         ["cspn", "bd-cspn"],
@@ -62,12 +64,13 @@ def test_every_world_has_the_episodes_that_evaluate_draws():
     assert [r.accuracy for r in unequal.results] == [r.accuracy for r in alone[:2]]
 
 
-def test_a_world_that_a_set_is_too_small_for_is_told_not_hidden():
+def test_a_setting_that_a_feature_set_is_too_small_for_is_reported():
     comparison = compare({"small": features(7)}, ["cspn"], shot=[1], query=5, episodes=5)
-    assert [column.world for column in comparison.columns] == [w.name for w in worlds()[:2]]
-    (sentence,) = comparison.left_out
-    assert sentence.startswith("small, 5 distractor classes: ")
-    assert sentence in render(comparison_page(comparison, {}))
+    assert [column.setting for column in comparison.columns] == [s.name for s in settings()[:2]]
+    (skipped,) = comparison.left_out
+    assert (skipped.features, skipped.needed, skipped.classes) == ("small", 10, 7)
+    assert str(skipped).startswith("small, 5 distractor classes: ")
+    assert str(skipped) in render_html(comparison_page(comparison, {}))
 
 
 def test_a_set_too_small_for_any_episode_is_refused_by_name():
@@ -85,7 +88,7 @@ def test_progress_counts_all_there_is():
 
 def test_tables_hold_every_method_and_the_best_first():
     comparison = made((90, 95, 70), (60, 61, 50))
-    assert [row[0] for row in summary_grid(comparison)[1]] == ["b", "a", "c"]
-    header, rows = accuracy_grid(comparison, "set 1")
-    assert header == ["method", "balanced, 1-shot"]
-    assert rows[1] == ["b", "61.00 ± 0.50"]
+    assert [row[0] for row in summary_table(comparison).rows] == ["b", "a", "c"]
+    table = accuracy_table(comparison, "set 1")
+    assert table.header == ["method", "balanced, 1-shot"]
+    assert table.rows[1] == ["b", "61.00 ± 0.50"]

@@ -6,7 +6,7 @@ VOID = {"meta", "link", "br", "img", "hr"}
 
 
 class Reader(HTMLParser):
-    """Elements with their attributes, the text in each kind, and whether all of them close."""
+    """The elements with their attributes, and the text by tag; every element must be closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -37,16 +37,16 @@ class Reader(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def outside(html: str) -> list[str]:
-    """Whatever a browser would fetch from elsewhere, or run."""
-    found = []
+def requests_and_scripts(html: str) -> list[str]:
+    """Everything that a browser would request or run."""
+    problems = []
     for tag, attributes in Reader(html).elements:
         if tag in ("script", "iframe", "object", "embed"):
-            found.append(tag)
+            problems.append(tag)
         for name, value in attributes.items():
             fetches = name.split(":")[-1] in ("src", "href", "srcset", "action", "data", "poster")
             if fetches and not (value or "").startswith(("#", "data:")):
-                found.append(f"{tag} {name}={value}")
+                problems.append(f"{tag} {name}={value}")
             if name.startswith("on"):
-                found.append(f"{tag} {name}")
-    return found + [word for word in ("@import", "url(http", "url(//") if word in html]
+                problems.append(f"{tag} {name}")
+    return problems + [word for word in ("@import", "url(http", "url(//") if word in html]

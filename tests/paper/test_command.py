@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.feature_files import write_features
-from helpers.page import Reader, outside
+from helpers.page import Reader, requests_and_scripts
 from protorect.cli import main
 from protorect.paper.document import documents, paper_page
 from protorect.paper.record import Record, load_records
@@ -48,7 +48,7 @@ def test_results_are_read_as_they_were_written(made):
 
 def test_the_page_holds_every_table_and_figure_or_says_what_is_missing(made):
     html = (made / "p.html").read_text()
-    assert outside(html) == []
+    assert requests_and_scripts(html) == []
     read = Reader(html)
     captions = " ".join(read.texts["caption"])
     for number in range(1, 15):

@@ -44,7 +44,7 @@ def quick(monkeypatch):
 def section(record):
     sections = paper_page([record]).sections
     (found,) = (one for one in sections if one.title == experiment("tft").title)
-    return found.blocks
+    return found.elements
 
 
 def listings(blocks):

@@ -13,7 +13,7 @@ from helpers.sorting import picture
 from protorect.cli import main
 from protorect.errors import DataError
 from protorect.labeling.predictions import Prediction
-from protorect.report.confusion import confusion_plot
+from protorect.report.plots.confusion import confusion_plot
 from protorect.sorting.contact_sheet import contact_sheet
 from protorect.sorting.evaluation import assess
 from protorect.sorting.journal import Entry

@@ -49,8 +49,7 @@ def run(options: argparse.Namespace) -> None:
     from protorect.evaluation.features import load_features
     from protorect.methods import METHODS, chosen_methods
     from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
-    from protorect.report.markdown import render_markdown
-    from protorect.report.page import render
+    from protorect.report.page import render_html, render_markdown
 
     methods = chosen_methods(options.method or list(METHODS))
     check_outputs((options.json, options.html, options.markdown), tuple(options.features))
@@ -72,13 +71,13 @@ def run(options: argparse.Namespace) -> None:
         )
     for table in comparison_tables(comparison):
         show(table)
-    listed("left out", comparison.left_out)
+    listed("left out", [str(skipped) for skipped in comparison.left_out])
     settings = _settings(options, names)
     if options.json is not None:
         write_text(options.json, comparison_json(comparison, settings))
     page = comparison_page(comparison, settings)
     if options.html is not None:
-        write_text(options.html, render(page))
+        write_text(options.html, render_html(page))
         print(options.html)
     if options.markdown is not None:
         text, figures = render_markdown(page, f"figures/{options.markdown.stem}")

@@ -44,9 +44,9 @@ def run(options: argparse.Namespace) -> None:
     from protorect.cli.progress import progress_bar
     from protorect.cli.train import training_shown
     from protorect.demo import Plan, demo_page, learn, measure
-    from protorect.demo.page import pixels_grid, span
+    from protorect.demo.page import pixels_table, span
     from protorect.demo.plan import BASE, NOVEL, QUERY, WAY
-    from protorect.report.tables import results_table, terminal_table
+    from protorect.report.results import results_table
 
     plan = Plan.of(options.episodes, options.epochs, options.seed)
     with training_shown(options.epochs) as (step, epoch):
@@ -61,9 +61,5 @@ def run(options: argparse.Namespace) -> None:
             f"{QUERY} queries, {result.episodes} episodes, accuracy in %",
         )
     )
-    show(
-        terminal_table(
-            *pixels_grid(result), "the same episodes on pixels, and what the network has more"
-        )
-    )
+    show(pixels_table(result, "the same episodes on pixels, and what the network has more"))
     print(options.out)

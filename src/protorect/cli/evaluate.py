@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> None:
     from protorect.cli.output import check_outputs, show
     from protorect.evaluation.features import load_features
     from protorect.evaluation.select_z import z_text
-    from protorect.report.tables import results_csv, results_json, results_table
+    from protorect.report.results import results_csv, results_json, results_table
 
     methods = _methods(options)
     outputs = (options.save_episodes, options.json, options.csv, options.predictions)

@@ -8,31 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 
 from protorect._utils.files import check_writable
 from protorect.errors import OptionError
 
 if TYPE_CHECKING:
-    from protorect.report.page import Table as PageTable
+    from protorect.report.table import Table
 
 WIDE = 400  # columns where nobody looks at a screen: no name is cut
 
 
 def show(table: Table) -> None:
     """Print a table; names are taken as they are, not as markup."""
+    from protorect.report.table import terminal_table
+
     width = None if sys.stdout.isatty() else WIDE
-    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
-
-
-def show_page_table(page_table: PageTable) -> None:
-    """Print a table of a page, its caption above."""
-    table = Table(title=page_table.caption.replace("`", ""), title_justify="left")
-    for number, name in enumerate(page_table.header):
-        table.add_column(name.replace("`", ""), justify="left" if number == 0 else "right")
-    for row in page_table.rows:
-        table.add_row(*(cell.replace("`", "") for cell in row))
-    show(table)
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    console.print(terminal_table(table))
 
 
 def listed(what: str, lines: Sequence[str], most: int | None = None, rest: str = "") -> None:

@@ -85,10 +85,10 @@ def add_to(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """List, or measure and show; write what was asked for."""
     from protorect._utils.files import write_text
-    from protorect.cli.output import check_outputs, show_page_table
+    from protorect.cli.output import check_outputs, show
     from protorect.paper.document import documents, measured_tables, paper_page
     from protorect.paper.experiments import EXPERIMENTS, experiment
-    from protorect.report.page import render
+    from protorect.report.page import render_html
 
     chosen = [experiment(name) for name in dict.fromkeys(options.names)]
     if options.list:
@@ -99,9 +99,9 @@ def run(options: argparse.Namespace) -> None:
     records = _records(chosen or list(EXPERIMENTS.values()), options)
     page = paper_page(records)
     for table in measured_tables(page, records):
-        show_page_table(table)
+        show(table)
     if options.html is not None:
-        write_text(options.html, render(page))
+        write_text(options.html, render_html(page))
         print(options.html)
     if options.docs is not None:
         trainings = (options.docs / "trainings.md").exists()

@@ -15,19 +15,11 @@ from protorect.demo.measure import ABLATION, SHOWN, DemoResult
 from protorect.demo.plan import BASE, NOVEL, QUERY, SHOTS, WAY
 from protorect.demo.z_section import z_section
 from protorect.methods import METHODS
-from protorect.report.page import (
-    Block,
-    Figure,
-    Figures,
-    Page,
-    Section,
-    Table,
-    Terms,
-    render,
-    results_block,
-)
-from protorect.report.plots import accuracy_dots, episode_pictures, value_by_epoch
-from protorect.report.tables import accuracy_text, difference_text
+from protorect.report.page import Element, Figure, Figures, Page, Section, Terms, render_html
+from protorect.report.plots.accuracy import accuracy_dots, value_by_epoch
+from protorect.report.plots.episodes import episode_pictures
+from protorect.report.results import accuracy_text, difference_text, results_table
+from protorect.report.table import Table
 
 SHOWN_QUERIES = 8  # of each class, in the pictures of an episode
 SHOWN_NAMES = {"cspn": "Nearest prototype (CSPN)", "bd-cspn": "Rectified prototypes (BD-CSPN)"}
@@ -40,7 +32,7 @@ PARTS = {
 
 def demo_page(result: DemoResult) -> str:
     """The results as one HTML page that needs no other file."""
-    return render(
+    return render_html(
         Page(
             title="Few-shot learning on handwritten digits",
             lead=_lead(result),
@@ -56,15 +48,15 @@ def demo_page(result: DemoResult) -> str:
     )
 
 
-def pixels_grid(result: DemoResult) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: a row a method, for each shot the accuracy on pixels and what is gained."""
+def pixels_table(result: DemoResult, caption: str) -> Table:
+    """One row per method: for each shot the accuracy on pixels and the network's gain."""
     header, rows = ["method"], [[name] for name in ABLATION]
     for shot in SHOTS:
         header += [f"{shot}-shot", "network more"]
         for row in rows:
             network, pixels = result.of(row[0], shot), result.pixels_of(row[0], shot)
             row += [accuracy_text(pixels), difference_text(network.minus(pixels))]
-    return header, rows
+    return Table(caption, header, rows)
 
 
 def _lead(result: DemoResult) -> str:
@@ -158,9 +150,9 @@ def _task_section(result: DemoResult) -> Section:
 
 
 def _ablation_section(result: DemoResult) -> Section:
-    blocks: list[Block] = [
+    blocks: list[Element] = [
         Terms({f"`{name}`": METHODS[name].summary for name in ABLATION}),
-        results_block(
+        results_table(
             result.ablation,
             f"Accuracy in % with 95 % intervals, {WAY}-way, {QUERY} queries a class, "
             f"{result.episodes} episodes. Differences are paired: both methods, same episodes.",
@@ -188,16 +180,16 @@ def _ablation_section(result: DemoResult) -> Section:
 
 
 def _pixels_section(result: DemoResult) -> Section:
-    blocks: list[Block] = [
+    blocks: list[Element] = [
         f"The same pictures of the digits {span(NOVEL)}, in the same episodes, can be compared "
         f"without a network, by their {SIZE} × {SIZE} pixels. What the network knows, it learned "
         f"from other digits, and {result.learned.base_classes} classes are few to learn from: "
         "Omniglot has 4112 to train on. Pixels, for their part, have it easy here: every digit "
         "fills its picture.",
-        Table(
+        pixels_table(
+            result,
             "Accuracy in % on pixels, and what the network of the table above has more (paired), "
             "with 95 % intervals.",
-            *pixels_grid(result),
         ),
     ]
     for shot in SHOTS:

@@ -11,9 +11,10 @@ from protorect.demo.measure import DemoResult, Z
 from protorect.demo.plan import SHOTS
 from protorect.evaluation.evaluate import Result
 from protorect.methods import METHODS
-from protorect.report.page import Figure, Figures, Section, Table
-from protorect.report.plots import ZCurve, accuracy_against_z, accuracy_limits
-from protorect.report.tables import accuracy_text, difference_text
+from protorect.report.page import Figure, Figures, Section
+from protorect.report.plots.accuracy import Curve, accuracy_against_z, accuracy_limits
+from protorect.report.results import accuracy_text, difference_text
+from protorect.report.table import Table
 
 READING_NAMES: Mapping[Weighting, str] = {
     "samples": "weights as printed in eq. (6)",
@@ -25,7 +26,14 @@ def z_section(result: DemoResult) -> Section:
     """The curves of `bd-i`, the Z that came out best, and what eq. (25) expects."""
     curves = {
         reading: [
-            ZCurve.of(f"{shot}-shot", Z, by_shot[shot], result.expected[shot]) for shot in SHOTS
+            Curve(
+                f"{shot}-shot",
+                Z,
+                [one.accuracy for one in by_shot[shot]],
+                [one.ci95 for one in by_shot[shot]],
+                result.expected[shot],
+            )
+            for shot in SHOTS
         ]
         for reading, by_shot in result.curves.items()
     }

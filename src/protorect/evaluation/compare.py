@@ -1,10 +1,10 @@
-"""Every method on every feature set in several worlds, and what the ranks say."""
+"""Every method on every feature set in several settings, and their ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,17 +21,17 @@ ALPHA = 0.05  # of the critical difference
 
 
 @dataclass(frozen=True)
-class World:
-    """How the queries of an episode come about.
+class Setting:
+    """How the queries of an episode are sampled.
 
     Parameters
     ----------
     name
-        What it is called in tables.
+        Shown in tables.
     dirichlet
         Concentration of the class proportions; None for equal classes.
     distractors
-        Number of foreign classes among the queries.
+        Number of distractor classes among the queries.
     """
 
     name: str
@@ -39,21 +39,21 @@ class World:
     distractors: int = 0
 
 
-def worlds(dirichlet: float = 2.0, distractors: int = 5) -> tuple[World, ...]:
-    """Equal classes, unequal ones, and equal ones with foreign classes among the queries."""
+def settings(dirichlet: float = 2.0, distractors: int = 5) -> tuple[Setting, ...]:
+    """Balanced classes, unbalanced ones, and balanced ones with distractor classes."""
     return (
-        World("balanced"),
-        World(f"unequal (Dirichlet {dirichlet:g})", dirichlet=dirichlet),
-        World(f"{distractors} distractor classes", distractors=distractors),
+        Setting("balanced"),
+        Setting(f"unequal (Dirichlet {dirichlet:g})", dirichlet=dirichlet),
+        Setting(f"{distractors} distractor classes", distractors=distractors),
     )
 
 
 @dataclass(frozen=True)
 class Column:
-    """All methods on the same episodes of one feature set in one world, at one shot."""
+    """All methods on the same episodes of one feature set in one setting, at one shot."""
 
     features: str
-    world: str
+    setting: str
     shot: int
     results: tuple[Result, ...]
 
@@ -63,23 +63,38 @@ class Column:
         return max(self.results, key=lambda result: result.accuracy)
 
 
+class Skipped(NamedTuple):
+    """A setting whose episodes need more classes than a feature set has."""
+
+    features: str
+    setting: str
+    needed: int
+    classes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.features}, {self.setting}: an episode needs {self.needed} classes, "
+            f"there are {self.classes}."
+        )
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """What was measured.
+    """The results of all methods on all feature sets, in all settings.
 
     Parameters
     ----------
     methods
         Names, in the order of every column's results.
     columns
-        One for each feature set, world and shot.
+        One for each feature set, setting and shot.
     left_out
-        A sentence for each world that a feature set is too small for.
+        The settings that a feature set is too small for.
     """
 
     methods: tuple[str, ...]
     columns: tuple[Column, ...]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[Skipped, ...] = ()
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
@@ -133,7 +148,7 @@ def compare(
     device: str | torch.device | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Run every method on the same episodes of every feature set in three worlds.
+    """Run every method on the same episodes of every feature set in three settings.
 
     Parameters
     ----------
@@ -144,26 +159,23 @@ def compare(
     way, shot, query, episodes, seed, device
         See `evaluate`.
     dirichlet, distractors
-        Of the second and the third world, see `worlds`.
+        Of the second and the third setting, see `settings`.
     progress
         Called with the episodes done and to do.
     """
     chosen = chosen_methods(methods)
-    there = worlds(dirichlet, distractors)
-    total = len(tables) * len(there) * len(shot) * episodes
+    all_settings = settings(dirichlet, distractors)
+    total = len(tables) * len(all_settings) * len(shot) * episodes
     columns: list[Column] = []
-    left_out: list[str] = []
+    left_out: list[Skipped] = []
     shape: dict[str, Any] = {"way": way, "shot": shot, "query": query, "episodes": episodes}
     for i, (name, (features, labels)) in enumerate(tables.items()):
         classes = len(np.unique(np.asarray(labels)))
-        for j, world in enumerate(there):
-            if way <= classes < way + world.distractors:
-                left_out.append(
-                    f"{name}, {world.name}: an episode needs {way + world.distractors} classes, "
-                    f"there are {classes}."
-                )
+        for j, setting in enumerate(all_settings):
+            if way <= classes < way + setting.distractors:
+                left_out.append(Skipped(name, setting.name, way + setting.distractors, classes))
                 continue
-            before = (i * len(there) + j) * len(shot) * episodes
+            before = (i * len(all_settings) + j) * len(shot) * episodes
             try:
                 results = evaluate(
                     features,
@@ -171,21 +183,21 @@ def compare(
                     chosen,
                     **shape,
                     seed=seed,
-                    dirichlet=world.dirichlet,
-                    distractors=world.distractors,
+                    dirichlet=setting.dirichlet,
+                    distractors=setting.distractors,
                     device=device,
                     progress=part_of(progress, before, total),
                 )
             except ProtorectError as error:
                 raise type(error)(f"{name}: {error}") from error
-            columns += _columns(name, world, shot, results)
+            columns += _columns(name, setting, shot, results)
     return Comparison(tuple(one.name for one in chosen), tuple(columns), tuple(left_out))
 
 
 def _columns(
-    name: str, world: World, shots: Sequence[int], results: Sequence[Result]
+    name: str, setting: Setting, shots: Sequence[int], results: Sequence[Result]
 ) -> list[Column]:
     return [
-        Column(name, world.name, shot, tuple(r for r in results if r.shot == shot))
+        Column(name, setting.name, shot, tuple(r for r in results if r.shot == shot))
         for shot in shots
     ]

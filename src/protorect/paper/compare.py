@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from protorect.paper.names import labels, shared_names
 from protorect.paper.published import SHOTS, Key, PublishedTable, Row, Value, published
 from protorect.paper.record import Measured
-from protorect.report.page import Table
+from protorect.report.table import Table
 
 Found = Mapping[tuple[Key, int], Measured]
 

@@ -16,8 +16,8 @@ from protorect.paper.ranks import ranks
 from protorect.paper.record import Record, measured_by_key
 from protorect.paper.sources import SPLITS, Source, commands
 from protorect.paper.study import weights_blocks
-from protorect.report.markdown import render_markdown
-from protorect.report.page import Block, Listing, Page, Section, Table, Terms
+from protorect.report.page import Element, Listing, Page, Section, Terms, render_markdown
+from protorect.report.table import Table
 
 TITLE = "Prototype Rectification for Few-Shot Learning, measured again"
 STUDY_LEAD = (
@@ -47,7 +47,7 @@ def paper_page(records: Sequence[Record]) -> Page:
 def measured_tables(page: Page, records: Sequence[Record]) -> list[Table]:
     """The tables of the experiments that were measured, without what is only published."""
     titles = {EXPERIMENTS[record.experiment].title for record in records}
-    blocks = [block for one in page.sections if one.title in titles for block in one.blocks]
+    blocks = [block for one in page.sections if one.title in titles for block in one.elements]
     tables = [block for block in blocks if isinstance(block, Table)]
     return [one for one in tables if not all("published" in name for name in one.header[1:])]
 
@@ -98,7 +98,7 @@ def _lead(records: Sequence[Record]) -> str:
     )
 
 
-def _reading() -> list[Block]:
+def _reading() -> list[Element]:
     return [
         "Accuracies are in percent with 95 % intervals over the episodes; Z behind a number is the "
         "one chosen on the validation classes. A difference is measured minus published. It is "
@@ -114,7 +114,7 @@ def _reading() -> list[Block]:
 def _section(chosen: Experiment, records: Mapping[str, Record]) -> Section:
     record = records.get(chosen.name)
     found = measured_by_key(records.values())
-    blocks: list[Block] = [chosen.protocol]
+    blocks: list[Element] = [chosen.protocol]
     tables = [published().tables[number] for number in (*chosen.tables, *chosen.beside)]
     blocks += [comparison(table, found) for table in tables]
     if chosen.name == "meta-dataset":
@@ -128,8 +128,8 @@ def _section(chosen: Experiment, records: Mapping[str, Record]) -> Section:
     return Section(chosen.title, blocks)
 
 
-def _of_record(chosen: Experiment, record: Record) -> list[Block]:
-    blocks: list[Block] = []
+def _of_record(chosen: Experiment, record: Record) -> list[Element]:
+    blocks: list[Element] = []
     if chosen.name == "figures":
         blocks += drawn_figures(record, chosen.sources)
     elif chosen.name == "weights":
@@ -143,9 +143,9 @@ def _of_record(chosen: Experiment, record: Record) -> list[Block]:
     return [*blocks, _details(record)]
 
 
-def _fine_tuned(chosen: Experiment, record: Record) -> list[Block]:
+def _fine_tuned(chosen: Experiment, record: Record) -> list[Element]:
     """Fine-tuned networks against CSPN on the same episodes, and what is missing."""
-    blocks: list[Block] = []
+    blocks: list[Element] = []
     for name in chosen.on_pictures:
         found = [one for one in chosen.sources if name in record.drawings.get(one.name, {})]
         if found:

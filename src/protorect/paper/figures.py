@@ -9,16 +9,14 @@ from protorect.paper.names import BACKBONES, DATASETS, READINGS, system_name
 from protorect.paper.published import SHOTS
 from protorect.paper.record import Measured, Record
 from protorect.paper.sources import Source
-from protorect.report.comparisons import Bars, grouped_bars
-from protorect.report.page import Block, Figure, Figures
-from protorect.report.plots import ZCurve, accuracy_against_z, accuracy_limits
-from protorect.report.projections import (
-    ProjectedEpisode,
-    ProjectedShift,
-    bias_by_class,
-    prototypes_in_episode,
-    queries_shifted,
+from protorect.report.page import Element, Figure, Figures
+from protorect.report.plots.accuracy import (
+    Curve,
+    accuracy_against_z,
+    accuracy_limits,
+    grouped_bars,
 )
+from protorect.report.plots.episodes import bias_by_class, prototypes_in_episode, queries_shifted
 
 QUANTITIES = {"accuracy": "accuracy", "map": "mAP"}
 
@@ -28,9 +26,9 @@ def source_title(source: Source) -> str:
     return f"{DATASETS[source.dataset]}, {BACKBONES[source.backbone]}"
 
 
-def drawn_figures(record: Record, sources: Sequence[Source]) -> list[Block]:
+def drawn_figures(record: Record, sources: Sequence[Source]) -> list[Element]:
     """Figures 2 and 3 of the paper and the bias plot, for every source that was measured."""
-    blocks: list[Block] = []
+    blocks: list[Element] = []
     for source in sources:
         if source.name in record.drawings:
             held, where = record.drawings[source.name], source_title(source)
@@ -48,7 +46,7 @@ def _against_z(held: Mapping[str, Any], where: str) -> list[Figure]:
     numbers = held["against_z"]
     curves = {
         reading: [
-            ZCurve(
+            Curve(
                 f"{shot}-shot",
                 numbers["z"],
                 numbers[reading][str(shot)]["accuracy"],
@@ -93,7 +91,7 @@ def _theory(numbers: Mapping[str, Any]) -> str:
 def _episode(held: Mapping[str, Any], where: str) -> Figure:
     parts = {name: part for name, part in held["episode"].items() if name != "number"}
     return Figure(
-        prototypes_in_episode(ProjectedEpisode(**parts), f"{where}: prototypes"),
+        prototypes_in_episode(**parts, title=f"{where}: prototypes"),
         alt=f"t-SNE of the queries of five classes of {where} and of three prototypes of each.",
         caption=f"As Fig. 3 (a): t-SNE of a 5-way 1-shot episode (number "
         f"{held['episode']['number'] + 1} of {held['episodes']}, the one nearest to the mean "
@@ -106,7 +104,7 @@ def _episode(held: Mapping[str, Any], where: str) -> Figure:
 def _shift(held: Mapping[str, Any], where: str) -> Figure:
     parts = {name: part for name, part in held["shift"].items() if name != "number"}
     return Figure(
-        queries_shifted(ProjectedShift(**parts), f"{where}: the shift"),
+        queries_shifted(**parts, title=f"{where}: the shift"),
         alt=f"t-SNE of the queries of the same episode of {where} before and after the shift.",
         caption="As Fig. 3 (b): t-SNE of the same episode, queries before (hollow) and after the "
         "shift (filled) in one projection. Enlarged: the class that moved most. Plus: mean of the "
@@ -119,7 +117,7 @@ def _bias(held: Mapping[str, Any], where: str) -> list[Figure]:
     for shot in SHOTS:
         bias = held["bias"][str(shot)]
         drawn, mean = bias["drawn"], bias["mean"]
-        rectified = [(READINGS[reading], drawn[reading]) for reading in READINGS]
+        rectified = {READINGS[reading]: drawn[reading] for reading in READINGS}
         figures.append(
             Figure(
                 bias_by_class(drawn["basic"], rectified, f"{where}: bias at {shot}-shot"),
@@ -148,9 +146,9 @@ def _bias_text(bias: Mapping[str, Any]) -> str:
     return " ".join(said)
 
 
-def robust_figures(measured: Sequence[Measured], sources: Sequence[Source]) -> list[Block]:
+def robust_figures(measured: Sequence[Measured], sources: Sequence[Source]) -> list[Element]:
     """The robust test as bars: accuracy and mAP, for every source that was measured."""
-    blocks: list[Block] = []
+    blocks: list[Element] = []
     for source in sources:
         own = [one for one in measured if Source(one.dataset, one.backbone) == source]
         where = source_title(source)
@@ -163,12 +161,12 @@ def robust_figures(measured: Sequence[Measured], sources: Sequence[Source]) -> l
 def _robust(own: Sequence[Measured], where: str, shot: int, quantity: str, name: str) -> Figure:
     chosen = [one for one in own if (one.shot, one.quantity) == (shot, quantity)]
     classes = sorted({one.distractors for one in chosen})
-    bars = []
+    bars = {}
     for method in dict.fromkeys(one.method for one in chosen):
         found = {one.distractors: one for one in chosen if one.method == method}
         ordered = [found[number] for number in classes]
         ci95 = [one.ci95 or 0.0 for one in ordered]
-        bars.append(Bars(system_name(method), [one.value for one in ordered], ci95))
+        bars[system_name(method)] = ([one.value for one in ordered], ci95)
     text = "; ".join(
         f"{system_name(one.method)}, N' = {one.distractors}: {one.value:.1f} %" for one in chosen
     )

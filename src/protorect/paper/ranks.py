@@ -7,7 +7,8 @@ from statistics import mean
 from protorect.paper.compare import NOTHING, Found
 from protorect.paper.names import DATASETS
 from protorect.paper.published import Key, published
-from protorect.report.page import Block, Table
+from protorect.report.page import Element
+from protorect.report.table import Table
 
 METHODS = {"bd-cspn": "weights as printed", "bd-cspn-classes": "class weights"}
 
@@ -17,7 +18,7 @@ def rank(dataset: str, accuracy: float) -> int:
     return 1 + sum(system[dataset] > accuracy for system in published().leaderboard.values())
 
 
-def ranks(found: Found) -> list[Block]:
+def ranks(found: Found) -> list[Element]:
     """The rank of the 5-shot model on every source, and their averages."""
     table = published().tables[14]
     rows, printed, follows = [], [], []

@@ -12,8 +12,9 @@ from protorect.paper.published import SHOTS, Key, published
 from protorect.paper.record import Record
 from protorect.paper.sources import Source
 from protorect.paper.weighting import PRINTED_EPSILON
-from protorect.report.comparisons import Along, lines_along
-from protorect.report.page import Block, Figure, Figures, Table
+from protorect.report.page import Element, Figure, Figures
+from protorect.report.plots.accuracy import Curve, curves_on_log_axis
+from protorect.report.table import Table
 
 QUESTION = (
     "The rectified prototype is a weighted sum of the labelled samples and the queries that join, "
@@ -24,9 +25,9 @@ QUESTION = (
 )
 
 
-def weights_blocks(record: Record, sources: Sequence[Source]) -> list[Block]:
+def weights_blocks(record: Record, sources: Sequence[Source]) -> list[Element]:
     """The study of every source that was measured."""
-    blocks: list[Block] = [QUESTION]
+    blocks: list[Element] = [QUESTION]
     for source in sources:
         if source.name in record.drawings:
             study = record.drawings[source.name]
@@ -118,11 +119,11 @@ def _printed_gains(source: Source) -> dict[int, float]:
 def _figure(study: Mapping[str, Any], source: Source, shot: int) -> Figure:
     curves = study["shots"][str(shot)]
     lines = [
-        Along(name, study["epsilon"], curves[reading]["gain"], curves[reading]["gain_ci95"])
+        Curve(name, study["epsilon"], curves[reading]["gain"], curves[reading]["gain_ci95"])
         for reading, name in READINGS.items()
     ]
     return Figure(
-        lines_along(
+        curves_on_log_axis(
             lines,
             ("ε", "gain over CSPN in points"),
             [("published", _printed_gains(source)[shot])],

@@ -6,55 +6,57 @@ import json
 from typing import Any
 
 import numpy as np
-from rich.table import Table as RichTable
 
 from protorect.evaluation.compare import Comparison
 from protorect.methods import METHODS
-from protorect.report.page import Block, Figure, Page, Section, Table, Terms
-from protorect.report.rank_plots import accuracy_against_speed, rank_diagram
-from protorect.report.tables import accuracy_text, result_record
+from protorect.report.page import Element, Figure, Page, Section, Terms
+from protorect.report.plots.comparison import accuracy_against_speed, rank_diagram
+from protorect.report.results import accuracy_text, result_record
+from protorect.report.table import Table
 
 
-def summary_grid(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Header and rows, the best mean rank first: rank, worst gap to the best, speed."""
-    header = ["method", "mean rank", "worst gap to the best", "episodes/s"]
+def summary_table(comparison: Comparison) -> Table:
+    """Rank, largest gap to the best method, and speed; the best mean rank first."""
     ranks, gaps = comparison.ranks, comparison.behind_best
     speeds = comparison.episodes_per_second
-    rows = [
-        [comparison.methods[i], f"{ranks[i]:.2f}", f"{gaps[i]:.2f}", f"{speeds[i]:,.0f}"]
-        for i in np.argsort(ranks, kind="stable")
-    ]
-    return header, rows
+    return Table(
+        f"Over {len(comparison.columns)} columns (feature set, setting, shot). Mean ranks differ "
+        f"significantly from {comparison.critical_difference:.2f} on (Nemenyi, 5 %). Speed on "
+        "this machine, one method after the other.",
+        ["method", "mean rank", "worst gap to the best", "episodes/s"],
+        [
+            [comparison.methods[i], f"{ranks[i]:.2f}", f"{gaps[i]:.2f}", f"{speeds[i]:,.0f}"]
+            for i in np.argsort(ranks, kind="stable")
+        ],
+    )
 
 
-def accuracy_grid(comparison: Comparison, features: str) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of one feature set: a row a method, a column a world and shot."""
+def accuracy_table(comparison: Comparison, features: str) -> Table:
+    """Accuracies on one feature set: one row per method, one column per setting and shot."""
     columns = [column for column in comparison.columns if column.features == features]
-    header = ["method", *(f"{column.world}, {column.shot}-shot" for column in columns)]
-    rows = [
-        [name, *(accuracy_text(column.results[i]) for column in columns)]
-        for i, name in enumerate(comparison.methods)
-    ]
-    return header, rows
+    return Table(
+        f"{features}: accuracy in % with 95 % intervals.",
+        ["method", *(f"{column.setting}, {column.shot}-shot" for column in columns)],
+        [
+            [name, *(accuracy_text(column.results[i]) for column in columns)]
+            for i, name in enumerate(comparison.methods)
+        ],
+    )
 
 
-def comparison_tables(comparison: Comparison) -> list[RichTable]:
-    """For the terminal: one table a feature set, and the summary."""
-    tables = [
-        _rich(f"{name}: accuracy in %", *accuracy_grid(comparison, name))
-        for name in feature_names(comparison)
-    ]
-    title = f"over {len(comparison.columns)} columns. {_critical(comparison)}"
-    return [*tables, _rich(title, *summary_grid(comparison))]
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """One table per feature set, and the summary."""
+    tables = [accuracy_table(comparison, name) for name in _feature_sets(comparison)]
+    return [*tables, summary_table(comparison)]
 
 
 def comparison_json(comparison: Comparison, settings: dict[str, Any]) -> str:
-    """All that was measured, and the ranks."""
+    """All results, and the ranks."""
     document = {
         "columns": [
             {
                 "features": column.features,
-                "world": column.world,
+                "world": column.setting,  # the key that files have had from the beginning
                 "shot": column.shot,
                 "results": [result_record(result) for result in column.results],
             }
@@ -70,17 +72,18 @@ def comparison_json(comparison: Comparison, settings: dict[str, Any]) -> str:
             for i, name in enumerate(comparison.methods)
         ],
         "critical_difference": comparison.critical_difference,
-        "left_out": list(comparison.left_out),
+        "left_out": [str(skipped) for skipped in comparison.left_out],
         "settings": settings,
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> Page:
-    """One page: ranks, accuracy against speed, every table, and what was run."""
+    """One page: ranks, accuracy against speed, every table, and the settings."""
     ranks = comparison.ranks
     first = comparison.methods[int(np.argmin(ranks))]
     best = sum(column.best.method == first for column in comparison.columns)
+    details = {name: _text(value) for name, value in settings.items()}
     return Page(
         title="Few-shot methods compared",
         lead=f"{len(comparison.methods)} methods on the same episodes. `{first}` has the best mean "
@@ -88,72 +91,46 @@ def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> Page:
         f"in {best} of them.",
         sections=[
             _rank_section(comparison),
-            *(_feature_section(comparison, name) for name in feature_names(comparison)),
-            Section("How this page was made", [Terms(_told(settings))]),
+            *(_feature_section(comparison, name) for name in _feature_sets(comparison)),
+            Section("How this page was made", [Terms(details)]),
         ],
     )
 
 
-def feature_names(comparison: Comparison) -> list[str]:
-    """Of the feature sets, in their order."""
+def _feature_sets(comparison: Comparison) -> list[str]:
+    """Names of the feature sets, in their order."""
     return list(dict.fromkeys(column.features for column in comparison.columns))
 
 
 def _rank_section(comparison: Comparison) -> Section:
-    blocks: list[Block] = [
+    elements: list[Element] = [
         Figure(
             rank_diagram(comparison),
             alt="Mean rank of every method: the numbers of the table below.",
             caption="Mean rank over all columns, the best at the top. The bar is the critical "
-            "difference: methods within it of the best cannot be told from it by ranks alone.",
+            "difference: ranks alone cannot distinguish the methods within it from the best.",
         ),
-        Table(
-            f"Over {len(comparison.columns)} columns (feature set, world, shot). "
-            f"{_critical(comparison)}. Speed on this machine, all methods one after "
-            "the other.",
-            *summary_grid(comparison),
-        ),
+        summary_table(comparison),
         Figure(
             accuracy_against_speed(comparison),
             alt="Mean accuracy of every method against its episodes per second.",
             caption="Mean accuracy over all columns against speed. Up and to the right is better.",
         ),
     ]
-    known = {name: METHODS[name].summary for name in comparison.methods if name in METHODS}
+    known = [METHODS[name] for name in comparison.methods if name in METHODS]
     if known:
-        blocks.append(Terms({f"`{name}`": summary for name, summary in known.items()}))
-    return Section("Which method is best", blocks)
+        elements.append(Terms({f"`{method.name}`": method.summary for method in known}))
+    return Section("Which method is best", elements)
 
 
 def _feature_section(comparison: Comparison, name: str) -> Section:
-    blocks: list[Block] = [
-        Table("Accuracy in % with 95 % intervals.", *accuracy_grid(comparison, name))
-    ]
-    blocks += [sentence for sentence in comparison.left_out if sentence.startswith(f"{name},")]
-    return Section(name, blocks)
+    skipped = [str(one) for one in comparison.left_out if one.features == name]
+    return Section(name, [accuracy_table(comparison, name), *skipped])
 
 
-def _critical(comparison: Comparison) -> str:
-    return f"Mean ranks differ from {comparison.critical_difference:.2f} on (Nemenyi, 5 %)"
-
-
-def _told(settings: dict[str, Any]) -> dict[str, str]:
-    return {name: _written(value) for name, value in settings.items()}
-
-
-def _written(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {held}" for name, held in value.items())
+        return ", ".join(f"{name} {number}" for name, number in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return str(value)
-
-
-def _rich(title: str, header: list[str], rows: list[list[str]]) -> RichTable:
-    table = RichTable(title=title, title_justify="left")
-    table.add_column(header[0], overflow="fold")
-    for name in header[1:]:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(*row)
-    return table

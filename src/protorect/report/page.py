@@ -1,4 +1,4 @@
-"""One HTML page that holds all it needs: text, tables and figures, and no request to anywhere."""
+"""A page of text, tables and figures, as one HTML file without requests, or as Markdown."""
 
 from __future__ import annotations
 
@@ -6,50 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
-from jinja2 import Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from protorect.errors import DataError
-from protorect.evaluation.evaluate import Result
-from protorect.report.tables import results_grid
-from protorect.report.templates import templates_of
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table with a caption; the first cell of a row names it, the others are numbers."""
-
-    kind: ClassVar[str] = "table"
-    caption: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.header):
-                raise DataError(
-                    f"table {self.caption!r} has {len(self.header)} columns, "
-                    f"but a row of {len(row)} cells: {', '.join(row)}."
-                )
+from protorect.report.style import standalone_svg
+from protorect.report.table import Table, markdown_table
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture.
+    """A plot: its <svg> element, which goes into a page unescaped, alternative text, caption."""
 
-    Parameters
-    ----------
-    svg
-        The <svg> element, as `protorect.report.plots` gives it. It goes into the page unescaped.
-    alt
-        What it shows, for those who cannot see it.
-    caption
-        Below it.
-    """
-
-    kind: ClassVar[str] = "figure"
     svg: str
     alt: str
     caption: str
@@ -59,7 +27,6 @@ class Figure:
 class Figures:
     """Figures side by side where the page is wide enough, else one below the other."""
 
-    kind: ClassVar[str] = "figures"
     figures: Sequence[Figure]
 
 
@@ -67,58 +34,78 @@ class Figures:
 class Terms:
     """Names and what they mean, or settings and their values."""
 
-    kind: ClassVar[str] = "terms"
     terms: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines to be typed as they are, such as commands, folded away below a sentence."""
+    """Lines of code, such as commands, folded away below a caption."""
 
-    kind: ClassVar[str] = "listing"
     caption: str
     lines: Sequence[str]
 
 
-Block = str | Table | Figure | Figures | Terms | Listing
+Element = str | Table | Figure | Figures | Terms | Listing
+"""What a section holds; a string is a paragraph, with `code` in backquotes."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what is below it; a string is a paragraph, with `code` in backquotes."""
+    """A heading and the elements below it."""
 
     title: str
-    blocks: Sequence[Block]
+    elements: Sequence[Element]
 
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a sentence or two for who reads no further, and sections."""
+    """A title, one or two sentences with the main result, and sections."""
 
     title: str
     lead: str
     sections: Sequence[Section]
 
 
-def results_block(results: Sequence[Result], caption: str) -> Table:
-    """`results_grid` for the page."""
-    return Table(caption, *results_grid(results))
+def render_html(page: Page) -> str:
+    """The page as HTML. All text is escaped; figures are embedded as they are."""
+    return _page_template().render(page=page)
 
 
-def render(page: Page) -> str:
-    """The page as HTML. All text is escaped; figures are taken as they are."""
-    return _template().render(page=page)
+def render_markdown(page: Page, stem: str) -> tuple[str, dict[str, str]]:
+    """The page as Markdown, and its figures: file names that begin with `stem`, and SVG text."""
+    figures: dict[str, str] = {}
+    parts = [f"# {page.title}", page.lead]
+    for section in page.sections:
+        parts.append(f"## {section.title}")
+        parts += [_markdown(element, stem, figures) for element in section.elements]
+    return "\n\n".join(parts) + "\n", figures
+
+
+def load_template(package: str, name: str, **filters: object) -> Template:
+    """A template of a package of protorect: values are escaped, a missing one is an error."""
+    environment = Environment(
+        loader=PackageLoader("protorect", package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(filters)
+    return environment.get_template(name)
 
 
 @cache
-def _template() -> Template:
-    templates = templates_of("report")
-    templates.filters |= {"prose": _prose, "cell": _cell}
-    return templates.get_template("page.html.jinja")
+def _page_template() -> Template:
+    return load_template("report", "page.html.jinja", kind=_kind, prose=_prose, cell=_cell)
+
+
+def _kind(element: Element) -> str:
+    return type(element).__name__
 
 
 def _prose(text: str) -> Markup:
-    """Text escaped, `code` set as code, and no line broken beside = or ±."""
+    """Text escaped, `code` set as code, and no line break beside = or ±."""
     joined = re.sub(" ([=±]) ", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", str(escape(text)))
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", joined))
 
@@ -126,3 +113,21 @@ def _prose(text: str) -> Markup:
 def _cell(text: str) -> Markup:
     """As in a paragraph, but a narrow column may put an interval on a line of its own."""
     return Markup(_prose(text).replace("\N{NO-BREAK SPACE}±", " ±"))
+
+
+def _markdown(element: Element, stem: str, figures: dict[str, str]) -> str:
+    """One element as Markdown; the SVG text of figures is added to `figures`."""
+    match element:
+        case Table():
+            return f"{markdown_table(element)}\n\n*{element.caption}*"
+        case Terms():
+            return "\n".join(f"- **{term}**: {text}" for term, text in element.terms.items())
+        case Listing():
+            return "\n".join([element.caption, "", "```text", *element.lines, "```"])
+        case Figures():
+            return "\n\n".join(_markdown(figure, stem, figures) for figure in element.figures)
+        case Figure():
+            name = f"{stem}-{len(figures) + 1}.svg"
+            figures[name] = standalone_svg(element.svg)
+            return f"![{element.alt}]({name})\n\n*{element.caption}*"
+    return element

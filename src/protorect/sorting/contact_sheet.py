@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from protorect._utils.text import printable
 from protorect.labeling.predictions import UNKNOWN, UNSURE
-from protorect.report.templates import templates_of
+from protorect.report.page import load_template
 from protorect.sorting.evaluation import Assessment
 from protorect.sorting.journal import Entry
 from protorect.sorting.thumbnails import thumbnail_name
@@ -150,4 +150,4 @@ def _part(name: str) -> str:
 
 @cache
 def _template() -> Template:
-    return templates_of("sorting").get_template("contact_sheet.html.jinja")
+    return load_template("sorting", "contact_sheet.html.jinja")

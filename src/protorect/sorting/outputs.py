@@ -8,7 +8,7 @@ from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.images.find import FailedPicture
 from protorect.labeling.predictions import COLUMNS, table_text, write_parquet, written_row
-from protorect.report.confusion import confusion_plot
+from protorect.report.plots.confusion import confusion_plot
 from protorect.sorting.contact_sheet import contact_sheet
 from protorect.sorting.evaluation import Assessment, assess
 from protorect.sorting.folder import (

@@ -1,4 +1,4 @@
-"""Results as a table in the terminal, JSON and CSV."""
+"""Results of `evaluate` as a table, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -9,47 +9,28 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.table import Table
-
 from protorect.core.statistics import Estimate
 from protorect.evaluation.evaluate import Result
+from protorect.report.table import Table
 
 COLUMNS = ("method", "way", "shot", "query", "episodes", "accuracy", "ci95", "seconds")
 
 
-def results_grid(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: a row a method, an accuracy a shot, the paired difference to the first."""
+def results_table(results: Sequence[Result], caption: str) -> Table:
+    """One row per method: per shot the accuracy and the paired difference to the first method."""
     shots = list(dict.fromkeys(result.shot for result in results))
     methods = list(dict.fromkeys(result.method for result in results))
-    found = {(result.method, result.shot): result for result in results}
+    by_key = {(result.method, result.shot): result for result in results}
     header, rows = ["method"], [[name] for name in methods]
     for shot in shots:
         compared = [f"minus {methods[0]}"] if len(methods) > 1 else []
         header += [f"{shot}-shot", *compared]
-        first = found[methods[0], shot]
+        first = by_key[methods[0], shot]
         for row, name in zip(rows, methods, strict=True):
-            result = found[name, shot]
+            result = by_key[name, shot]
             difference = "" if result is first else difference_text(result.minus(first))
             row += [accuracy_text(result), difference][: 1 + len(compared)]
-    return header, rows
-
-
-def results_table(results: Sequence[Result], title: str | None = None) -> Table:
-    """`results_grid` for the terminal."""
-    return terminal_table(*results_grid(results), title)
-
-
-def terminal_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None
-) -> Table:
-    """A table for the terminal; the first cell of a row names it, the others are numbers."""
-    table = Table(title=title, title_justify="left")
-    table.add_column(header[0], overflow="fold")
-    for name in header[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return Table(caption, header, rows)
 
 
 def accuracy_text(result: Result) -> str:
@@ -83,23 +64,23 @@ def results_csv(results: Iterable[Result]) -> str:
 
 def result_record(result: Result) -> dict[str, Any]:
     """One result as JSON and CSV have it."""
-    return {column: _plain(getattr(result, column)) for column in COLUMNS}
+    return {column: _without_nan(getattr(result, column)) for column in COLUMNS}
 
 
 def _differences(results: Sequence[Result]) -> Iterable[dict[str, Any]]:
-    """Each result against the first method's at the same shot."""
+    """Each result minus the first method's at the same shot."""
     first: dict[int, Result] = {}
     for result in results:
         if result.shot in first:
             other = first[result.shot]
             mean, ci95 = result.minus(other)
             names = {"method": result.method, "minus": other.method, "shot": result.shot}
-            yield names | {"difference": mean, "ci95": _plain(ci95)}
+            yield names | {"difference": mean, "ci95": _without_nan(ci95)}
         first.setdefault(result.shot, result)
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no NaN: the interval of a single episode is not known."""
+def _without_nan(value: Any) -> Any:
+    """None for NaN, which JSON does not have: the interval of a single episode is not known."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 

@@ -1,0 +1,290 @@
+"""Episodes: their pictures, their samples in two dimensions, and the bias of prototypes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike, NDArray
+
+from protorect.errors import DataError
+from protorect.report.style import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    VERMILLION,
+    new_figure,
+    same_length,
+    series_styles,
+    title_and_legend,
+    to_svg,
+)
+
+EDGE: dict[str, Any] = {"edgecolor": INK, "lw": 1.0, "zorder": 3}
+PROTOTYPE_MARKERS = (("*", 190), ("D", 60), ("^", 100))  # basic, rectified, expected
+MEAN_MARKERS = (("P", INK), ("X", "none"), ("X", INK))  # support, queries before and after
+CLASS_COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE)
+Points = NDArray[np.float64]
+
+
+def prototypes_in_episode(
+    query: ArrayLike,
+    query_way: ArrayLike,
+    basic: ArrayLike,
+    rectified: ArrayLike,
+    expected: ArrayLike,
+    title: str = "",
+) -> str:
+    """Plot queries as dots and the basic, rectified and expected prototypes of each class.
+
+    A dotted line joins the basic and the expected prototype, a solid one the rectified.
+
+    Parameters
+    ----------
+    query
+        (n_query, 2), samples in two dimensions.
+    query_way
+        (n_query,), the class position of each query.
+    basic, rectified, expected
+        (way, 2), prototypes in the same two dimensions.
+    title
+        Above the plot.
+    """
+    queries, way = _points(query), np.asarray(query_way)
+    prototypes = [_points(kind) for kind in (basic, rectified, expected)]
+    colors = _class_colors(len(prototypes[0]))
+    with new_figure(5.6, 5.2) as (figure, axes):
+        for number, color in enumerate(colors):
+            _dots(axes, queries[way == number], s=22, color=color, alpha=0.45, lw=0)
+        for number, color in enumerate(colors):
+            start, moved, end = (kind[number] for kind in prototypes)
+            _line(axes, start, end, color=INK, lw=1.2, dashes=(1, 1.5))
+            _line(axes, moved, end, color=INK, lw=1.2)
+            for point, (marker, size) in zip((start, moved, end), PROTOTYPE_MARKERS, strict=True):
+                _dots(axes, point[None], s=size, marker=marker, color=color, **EDGE)
+        _hide_axes(axes)
+        names = ("basic", "rectified", "expected")
+        handles = [
+            _handle(marker, name)
+            for (marker, _), name in zip(PROTOTYPE_MARKERS, names, strict=True)
+        ]
+        title_and_legend(axes, title, [*handles, _handle("o", "query", alpha=0.45)])
+        return to_svg(figure)
+
+
+def queries_shifted(
+    support: ArrayLike,
+    before: ArrayLike,
+    after: ArrayLike,
+    query_way: ArrayLike,
+    centres: ArrayLike,
+    title: str = "",
+) -> str:
+    """Plot queries before (hollow) and after the shift (filled), the class that moved most zoomed.
+
+    Parameters
+    ----------
+    support
+        (way, 2), one labelled sample per class in two dimensions.
+    before, after
+        (n_query, 2), the queries before and after the shift.
+    query_way
+        (n_query,), the class position of each query.
+    centres
+        (3, 2), means of the support (a plus), of the queries before (a hollow cross) and after.
+    title
+        Above the plot.
+    """
+    points = {"support": support, "before": before, "after": after, "centres": centres}
+    samples = {name: _points(values) for name, values in points.items()}
+    way = np.asarray(query_way)
+    with new_figure(5.6, 3.7) as (figure, axes):
+        _plot_shift(axes, samples, way)
+        _hide_axes(axes)
+        low, high = axes.get_xlim()
+        axes.set_xlim(low, high + 0.95 * (high - low))  # space for the inset
+        inset = axes.inset_axes((0.53, 0.02, 0.46, 0.96))
+        _plot_shift(inset, samples, way, lines=True)
+        lower, upper = _zoom_window(samples, way)
+        inset.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]), xticks=[], yticks=[])
+        inset.grid(visible=False)
+        inset.spines[["top", "right"]].set_visible(True)
+        axes.indicate_inset_zoom(inset, edgecolor=INK)
+        handles = [
+            _handle("*", "support"),
+            _handle("o", "before", markerfacecolor="none"),
+            _handle("o", "after"),
+            _handle("X", "means"),
+        ]
+        title_and_legend(axes, title, handles)
+        return to_svg(figure)
+
+
+def _plot_shift(
+    axes: Axes, samples: Mapping[str, Points], way: NDArray[np.int64], lines: bool = False
+) -> None:
+    for number, color in enumerate(_class_colors(len(samples["support"]))):
+        before, after = samples["before"][way == number], samples["after"][way == number]
+        if lines:
+            for start, end in zip(before, after, strict=True):
+                _line(axes, start, end, color=color, lw=0.9, alpha=0.6)
+        _dots(axes, before, s=20, facecolor="none", edgecolor=color, lw=0.9)
+        _dots(axes, after, s=20, color=color, lw=0)
+        _dots(axes, samples["support"][[number]], s=170, marker="*", color=color, **EDGE)
+    for point, (marker, face) in zip(samples["centres"], MEAN_MARKERS, strict=True):
+        _dots(axes, point[None], s=55, marker=marker, facecolor=face, edgecolor=INK, zorder=4)
+
+
+def _zoom_window(samples: Mapping[str, Points], way: NDArray[np.int64]) -> tuple[Points, Points]:
+    """Corners of a box around the class whose queries moved most in the projection."""
+    moved = np.linalg.norm(samples["after"] - samples["before"], axis=1)
+    most = int(np.argmax(np.bincount(way, moved) / np.bincount(way)))
+    queries = [samples[name][way == most] for name in ("before", "after")]
+    points = np.concatenate([*queries, samples["support"][[most]]])
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = 0.08 * (high - low) + 1e-9
+    return low - margin, high + margin
+
+
+def bias_by_class(basic: ArrayLike, rectified: Mapping[str, ArrayLike], title: str = "") -> str:
+    """Plot one dot per class: the angle of its basic to its expected prototype, and the rectified.
+
+    Parameters
+    ----------
+    basic
+        (classes,), in degrees.
+    rectified
+        By label, angles (classes,) of up to four kinds of rectification. Dots below the diagonal
+        moved towards the expected prototype.
+    title
+        Above the plot.
+    """
+    with new_figure(5.6, 5.4) as (figure, axes):
+        handles, top = [], 0.0
+        for label, (color, marker) in zip(rectified, series_styles(len(rectified)), strict=True):
+            x, y = same_length(label, basic, rectified[label])
+            axes.scatter(x, y, s=14, color=color, marker=marker, alpha=0.6, lw=0)
+            handles.append(Line2D([], [], color=color, marker=marker, ls="none", label=label))
+            top = max(top, float(x.max()), float(y.max()))
+        top = 5 * np.ceil(top / 5)
+        axes.plot((0, top), (0, top), color=INK, lw=1.2, dashes=(4, 2))
+        axes.set(
+            xlim=(0, top),
+            ylim=(0, top),
+            xlabel="basic to expected prototype, degrees",
+            ylabel="rectified to expected, degrees",
+        )
+        axes.set_aspect("equal")
+        title_and_legend(axes, title, handles)
+        return to_svg(figure)
+
+
+def episode_pictures(
+    support: NDArray[Any],
+    query: NDArray[Any],
+    predicted: NDArray[np.integer[Any]],
+    names: Sequence[str],
+    title: str = "",
+    cmap: str = "gray",
+) -> str:
+    """Show an episode as pictures, one row per class: support, queries, wrong labels framed.
+
+    Parameters
+    ----------
+    support
+        (way, height, width) or (way, height, width, 3), one picture per class.
+    query
+        (way, n, height, width) or with colors, the queries of each class.
+    predicted
+        (way, n), the predicted class position of each query.
+    names
+        Of the classes.
+    title
+        Above the pictures.
+    cmap
+        Matplotlib's color map of gray values; "gray_r" where large values are dark.
+    """
+    way, columns = predicted.shape
+    if len(support) != way or len(names) != way or query.shape[:2] != (way, columns):
+        raise DataError(
+            f"an episode of {way} classes with {columns} queries each needs as many pictures, got "
+            f"support {support.shape}, query {query.shape} and {len(names)} names."
+        )
+    pitch, step, gap = 1.42, 1.12, 0.7  # of rows, of queries, between support and queries
+    width, height = 1.05 + gap + columns * step, way * pitch + 0.68  # in pictures
+    with new_figure(5.6, 5.6 * height / width + 0.35) as (figure, axes):
+        values = np.concatenate([support.ravel(), query.ravel()])
+        scale = Normalize(values.min(), values.max())  # the same for all pictures
+        for row, column in np.ndindex(way, columns + 1):
+            picture = support[row] if column == 0 else query[row, column - 1]
+            label = row if column == 0 else int(predicted[row, column - 1])
+            left = 0.0 if column == 0 else 1 + gap + (column - 1) * step
+            corner = (left, row * pitch)
+            _picture(axes, picture, corner, names[label], label == row, cmap=cmap, norm=scale)
+        axes.text(0.5, -0.25, "support", ha="center")
+        axes.text(1 + gap, -0.25, "queries and their predicted classes")
+        axes.axvline(1 + gap / 2, color=INK, alpha=0.4, lw=0.8, ymax=0.93)
+        axes.set(xlim=(-0.05, width - 0.05), ylim=(height - 0.7, -0.7))
+        axes.set_aspect("equal")
+        axes.set_axis_off()
+        axes.set_title(title, fontweight="bold")
+        return to_svg(figure)
+
+
+def _picture(
+    axes: Axes,
+    picture: NDArray[Any],
+    corner: tuple[float, float],
+    name: str,
+    correct: bool,
+    **shades: Any,
+) -> None:
+    """One framed picture of size 1 with a name below; the axis points down."""
+    left, top = corner
+    color, line, weight = (INK, 0.6, "normal") if correct else (VERMILLION, 3.0, "bold")
+    axes.imshow(picture, interpolation="none", extent=(left, left + 1, top + 1, top), **shades)
+    axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=color, lw=line, clip_on=False))
+    label = name if correct else f"{name}?"
+    axes.text(left + 0.5, top + 1.3, label, ha="center", fontsize=9, color=color, weight=weight)
+
+
+def _points(values: ArrayLike) -> Points:
+    points = np.asarray(values, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise DataError(f"points must be (n, 2), got shape {points.shape}.")
+    return points
+
+
+def _dots(axes: Axes, points: Points, **look: Any) -> None:
+    axes.scatter(points[:, 0], points[:, 1], **look)
+
+
+def _line(axes: Axes, start: Points, end: Points, **look: Any) -> None:
+    axes.plot([start[0], end[0]], [start[1], end[1]], **look)
+
+
+def _class_colors(ways: int) -> tuple[str, ...]:
+    if ways > len(CLASS_COLORS):
+        raise DataError(
+            f"{ways} classes in one plot; at most {len(CLASS_COLORS)} can be distinguished."
+        )
+    return CLASS_COLORS[:ways]
+
+
+def _hide_axes(axes: Axes) -> None:
+    """Remove ticks, grid and frame: the axes of a projection have no meaning."""
+    axes.set(xticks=[], yticks=[])
+    axes.grid(visible=False)
+    axes.spines[["left", "bottom"]].set_visible(False)
+
+
+def _handle(marker: str, label: str, **look: Any) -> Line2D:
+    """A legend entry of a marker."""
+    return Line2D([], [], color=INK, marker=marker, markersize=8, ls="none", label=label, **look)

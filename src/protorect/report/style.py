@@ -1,0 +1,152 @@
+"""The style of all plots, and their SVG text.
+
+Text and axes take the color of the text around them (`currentColor`) and the background is
+transparent, so a plot is readable on light and dark pages and in print. Series differ in color (the
+palette of Okabe and Ito, safe for color-blind readers) and in marker. The same input gives the same
+text, byte by byte.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import ArrayLike, NDArray
+
+from protorect.errors import DataError
+
+BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+ORANGE = "#e69f00"
+SERIES = ((BLUE, "o"), (VERMILLION, "s"), (GREEN, "^"), (PURPLE, "D"))
+INK = "#010203"  # becomes currentColor
+GRAY = "#767676"  # readable on white and on black
+SVG = "http://www.w3.org/2000/svg"
+
+STYLE: dict[str, Any] = {
+    "axes.edgecolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 12,
+    "figure.facecolor": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same size everywhere
+    "font.size": 11,
+    "grid.alpha": 0.18,
+    "grid.color": INK,
+    "image.composite_image": False,
+    "legend.frameon": False,
+    "lines.linewidth": 2,
+    "lines.markersize": 5,
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "protorect",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+
+
+@contextmanager
+def new_figure(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of this size in inches and its axes, in our style whatever the user's settings."""
+    with style.context(STYLE, after_reset=True):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure, figure.add_subplot()
+
+
+def to_svg(figure: Figure) -> str:
+    """The <svg> element of a figure, with no id that another plot has."""
+    text = io.StringIO()
+    no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(text, format="svg", metadata=no_metadata)
+    root = ElementTree.fromstring(text.getvalue())
+    for definitions in root.findall(f"{{{SVG}}}defs"):
+        for rules in definitions.findall(f"{{{SVG}}}style"):
+            definitions.remove(rules)  # they would apply to the whole page around the plot
+    root.set("style", "stroke-linejoin: round")
+    prefix = f"p{sha256(text.getvalue().encode()).hexdigest()[:8]}-"
+    for element in root.iter():
+        if element.tag in (f"{{{SVG}}}g", f"{{{SVG}}}image"):
+            element.attrib.pop("id", None)  # nothing refers to it
+        for name, value in element.items():
+            element.set(name, _attribute(name, value, prefix))
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _attribute(name: str, value: str, prefix: str) -> str:
+    """An attribute with `prefix` before every id, and the color of the text around for INK."""
+    if name == "id":
+        return prefix + value
+    if name.endswith("href") and value.startswith("#"):
+        return f"#{prefix}{value[1:]}"
+    return value.replace("url(#", f"url(#{prefix}").replace(INK, "currentColor")
+
+
+def standalone_svg(svg: str, color: str = GRAY) -> str:
+    """An SVG file of an <svg> element, text and axes in this color."""
+    return svg.replace("<svg ", f'<svg color="{color}" ', 1) + "\n"
+
+
+def series_styles(count: int) -> tuple[tuple[str, str], ...]:
+    """Color and marker of each of `count` series."""
+    if count > len(SERIES):
+        raise DataError(f"{count} series in one plot; at most {len(SERIES)} can be distinguished.")
+    return SERIES[:count]
+
+
+def title_and_legend(axes: Axes, title: str, handles: Sequence[Line2D | Patch]) -> None:
+    """Title and legend above the axes, where no data is."""
+    axes.set_title(title, fontweight="bold", pad=30)
+    axes.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=len(handles),
+        columnspacing=1.4,
+        borderaxespad=0.3,
+        borderpad=0,
+    )
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Label the right end (x, y, label, color) of every line, moved apart where two overlap."""
+    low, high = axes.get_ylim()
+    spacing, height = 0.075 * (high - low), -math.inf
+    for x, y, label, color in sorted(ends, key=lambda end: end[1]):
+        height = max(y, height + spacing)
+        axes.annotate(
+            label,
+            xy=(x, y),
+            xytext=(1.02, height),
+            textcoords=axes.get_yaxis_transform(),
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": color, "lw": 1, "shrinkA": 1, "shrinkB": 4},
+        )
+
+
+def same_length(label: str, *values: ArrayLike) -> list[NDArray[np.float64]]:
+    """The values as one-dimensional arrays of one length, at least 1."""
+    arrays = [np.asarray(array, dtype=np.float64) for array in values]
+    shapes = [array.shape for array in arrays]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or shapes[0] == (0,):
+        raise DataError(f"{label!r} needs values of one length, got shapes {shapes}.")
+    return arrays

@@ -1,0 +1,137 @@
+"""Plots of accuracies show the values of their curves, bars and dots."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from helpers.svg import SVG, colors_of_dashed_lines, texts
+from protorect.errors import DataError
+from protorect.evaluation.evaluate import Result
+from protorect.report.plots.accuracy import (
+    Curve,
+    accuracy_against_z,
+    accuracy_dots,
+    accuracy_limits,
+    curves_on_log_axis,
+    grouped_bars,
+    value_by_epoch,
+)
+from protorect.report.style import BLUE, SERIES, VERMILLION
+
+
+def result(method="cspn", shot=1, ci95=2.5) -> Result:
+    values = np.array([60.0, 70.0, 80.0])
+    predictions = np.zeros((3, 75), np.int32)
+    return Result(method, 5, shot, 15, values.mean(), ci95, 0.1, values, predictions)
+
+
+def curve(label="1-shot", height=70.0, expected=True, ci95=1.0) -> Curve:
+    z = np.arange(6)
+    return Curve(label, z, height + z, np.full(6, ci95), height + 0.5 * z if expected else None)
+
+
+def markers(svg: str, color: str) -> int:
+    """How often a marker of this color is placed."""
+    uses = ElementTree.fromstring(svg).iter(SVG + "use")
+    return sum(color in use.get("style", "") for use in uses)
+
+
+def test_curves_are_labelled_and_their_theory_is_dashed_in_the_same_color():
+    svg = accuracy_against_z([curve(), curve("5-shot", 85.0)], "Title")
+    assert {"1-shot", "5-shot", "Title", "theory"} <= set(texts(svg))
+    assert colors_of_dashed_lines(svg) == [BLUE, VERMILLION, "currentColor"]  # the last: legend
+
+
+def test_without_theory_there_is_no_dashed_line_and_no_legend_for_it():
+    svg = accuracy_against_z([curve(expected=False)])
+    assert colors_of_dashed_lines(svg) == []
+    assert "theory" not in texts(svg)
+
+
+def test_labels_of_lines_that_meet_are_moved_apart():
+    root = ElementTree.fromstring(accuracy_against_z([curve("here"), curve("there")]))
+    heights = [
+        float(
+            re.findall(r"[-\d.]+", node.get("transform", ""))[-1]
+            if node.get("y") is None
+            else node.get("y")
+        )
+        for node in root.iter(SVG + "text")
+        if "".join(node.itertext()).strip() in ("here", "there")
+    ]
+    assert len(heights) == 2
+    assert abs(heights[0] - heights[1]) > 11  # a line of text
+
+
+def test_a_result_of_one_episode_is_plotted_without_interval():
+    alone = accuracy_against_z([curve(expected=False, ci95=float("nan"))])
+    assert markers(alone, BLUE) == 6
+    dots = accuracy_dots([result(ci95=float("nan"))])
+    assert markers(dots, BLUE) == 1 + 1  # the dot, and the legend's
+    assert "nan" not in (alone + dots).lower()
+
+
+def test_limits_contain_bands_and_theory():
+    assert accuracy_limits([curve(height=70.0), curve(height=91.0)]) == (65, 100)
+    assert accuracy_limits([Curve("a", [0], [70.0], [0.0])]) == (70, 75)
+
+
+def test_dots_name_every_method_and_shot():
+    svg = accuracy_dots([result(), result("bd-c"), result(shot=5), result("bd-c", 5)])
+    assert {"cspn", "bd-c", "1-shot", "5-shot"} <= set(texts(svg))
+
+
+def test_epochs_are_whole_numbers_from_one_even_if_there_is_one():
+    assert "1" in texts(value_by_epoch([0.5], "loss"))
+    many = texts(value_by_epoch([1.5, 0.5, 0.25], "loss", "Title"))
+    assert {"1", "2", "3", "epoch", "loss", "Title"} <= set(many)
+    assert not {"0.5", "1.5", "2.5"} & set(many[: many.index("epoch")])
+
+
+def test_levels_are_named_and_dashed():
+    svg = curves_on_log_axis([Curve("a", [1, 10], [3, 2], [0.1, 0.2])], ("x", "y"), [("one", 2.5)])
+    assert "one" in texts(svg)
+    assert colors_of_dashed_lines(svg) == ["currentColor"]
+
+
+def test_bars_differ_without_color():
+    svg = grouped_bars(["x", "y"], {"a": ([90, 80], [1, 2]), "b": ([95, 85], [1, 1])}, "%")
+    assert svg.count("<pattern") == 1  # the first is plain
+
+
+@pytest.mark.parametrize(
+    ("plot", "message"),
+    [
+        pytest.param(lambda: accuracy_against_z([]), "no curve", id="no curve"),
+        pytest.param(lambda: accuracy_dots([]), "no result", id="no result"),
+        pytest.param(lambda: value_by_epoch([], "loss"), "no epoch", id="no epoch"),
+        pytest.param(
+            lambda: accuracy_against_z([Curve("a", [0, 1], [50.0], [1.0])]),
+            "'a' needs values of one length",
+            id="lengths",
+        ),
+        pytest.param(
+            lambda: accuracy_against_z([Curve("a", [], [], [])]), "'a' needs values", id="empty"
+        ),
+        pytest.param(
+            lambda: accuracy_against_z([curve()] * (len(SERIES) + 1)), "at most 4", id="series"
+        ),
+        pytest.param(
+            lambda: curves_on_log_axis([Curve("a", [1, 2], [1], [1])], ("x", "y")),
+            "values of one length",
+            id="log axis",
+        ),
+        pytest.param(
+            lambda: grouped_bars(["x"], {"a": ([1, 2], [1, 2])}, "%"),
+            r"'a' needs values of one length, got shapes \[\(1,\), \(2,\), \(2,\)\]",
+            id="bars",
+        ),
+    ],
+)
+def test_data_that_cannot_be_plotted_is_an_error(plot, message):
+    with pytest.raises(DataError, match=message):
+        plot()

@@ -1,0 +1,120 @@
+"""Plots of episodes show their samples, prototypes and pictures."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from helpers.svg import SVG, colors_of_dashed_lines, texts
+from protorect.errors import DataError
+from protorect.report.plots.episodes import (
+    bias_by_class,
+    episode_pictures,
+    prototypes_in_episode,
+    queries_shifted,
+)
+
+RNG = np.random.default_rng(0)
+WAY = np.repeat(np.arange(5), 4)
+QUERY, FIVE = RNG.normal(size=(20, 2)), RNG.normal(size=(5, 2))
+ANGLES = np.array([20.0, 30.0, 41.0])
+
+
+def shifted(distance):
+    after = QUERY + np.where(WAY == 2, distance, 0.01)[:, None]
+    return queries_shifted(FIVE, QUERY, after, WAY, FIVE[:3])
+
+
+def pictures(name="a") -> str:
+    predicted = np.array([[0, 0, 1], [1, 1, 1]])
+    values = np.linspace(0, 16, 2 * 3 * 4 * 4).reshape(2, 3, 4, 4)
+    return episode_pictures(values[:, 0], values, predicted, [name, "b"], "An episode")
+
+
+def images(svg: str) -> list[str]:
+    return re.findall('data:image/png;base64,[^"]+', svg)
+
+
+def marks(svg: str) -> int:
+    return len(list(ElementTree.fromstring(svg).iter(SVG + "use")))
+
+
+def test_an_episode_has_a_mark_for_each_query_and_prototype():
+    svg = prototypes_in_episode(QUERY, WAY, FIVE, FIVE + 0.1, FIVE + 0.2)
+    more = prototypes_in_episode(
+        np.concatenate([QUERY, QUERY + 9]), np.tile(WAY, 2), FIVE, FIVE + 0.1, FIVE + 0.2
+    )
+    assert marks(more) == marks(svg) + 20
+    assert texts(svg) == ["basic", "rectified", "expected", "query"]
+
+
+def test_the_class_that_moved_most_is_enlarged():
+    assert shifted(0.02) != shifted(2.0)
+    assert texts(shifted(2.0)) == ["support", "before", "after", "means"]
+
+
+def test_the_bias_plot_has_the_diagonal_and_both_names():
+    svg = bias_by_class(ANGLES, {"a": ANGLES / 2, "b": ANGLES / 3})
+    assert {"a", "b"} <= set(texts(svg))
+    assert colors_of_dashed_lines(svg) == ["currentColor"]
+
+
+def test_only_wrong_labels_of_pictures_are_marked():
+    assert sorted(texts(pictures())) == sorted(
+        [
+            *("An episode", "support", "queries and their predicted classes"),
+            *("a", "b"),  # of the support
+            *("a", "a", "b?", "b", "b", "b"),
+        ]
+    )
+    assert len(images(pictures())) == 8
+
+
+def test_pictures_share_one_gray_scale():
+    dark_and_light = np.array([np.zeros((4, 4)), np.ones((4, 4))])
+    svg = episode_pictures(dark_and_light, dark_and_light[:, None], np.array([[0], [1]]), "ab")
+    assert len(set(images(svg))) == 2
+
+
+def test_color_pictures_are_shown_in_color():
+    values = np.zeros((2, 1, 4, 4, 3))
+    gray = episode_pictures(values[:, 0], values, np.array([[0], [1]]), "ab")
+    values[..., 0] = 1
+    red = episode_pictures(values[:, 0], values, np.array([[0], [1]]), "ab")
+    assert len(images(red)) == 4
+    assert not set(images(red)) & set(images(gray))
+
+
+def test_a_name_is_text_and_never_markup():
+    svg = pictures("<script>alert(1)</script>")
+    assert "<script" not in svg
+    assert "<script>alert(1)</script>" in texts(svg)
+
+
+@pytest.mark.parametrize(
+    ("plot", "message"),
+    [
+        pytest.param(
+            lambda: prototypes_in_episode(FIVE[:, 0], WAY, FIVE, FIVE, FIVE), "n, 2", id="points"
+        ),
+        pytest.param(
+            lambda: prototypes_in_episode(QUERY, WAY, *[np.ones((6, 2))] * 3),
+            "6 classes in one plot; at most 5",
+            id="classes",
+        ),
+        pytest.param(
+            lambda: bias_by_class(ANGLES, {"a": ANGLES[:2]}), "'a' needs values", id="angles"
+        ),
+        pytest.param(
+            lambda: episode_pictures(
+                np.zeros((2, 4, 4)), np.zeros((3, 1, 4, 4)), np.zeros((3, 1), int), "abc"
+            ),
+            "as many pictures",
+            id="pictures",
+        ),
+    ],
+)
+def test_data_that_cannot_be_plotted_is_an_error(plot, message):
+    with pytest.raises(DataError, match=message):
+        plot()
