@@ -7,16 +7,16 @@ import sys
 
 from torch import multiprocessing
 
-from protorect.training.distributed import joined
+from protorect.training.distributed import process_group
 
 
 def in_two_processes(function, *arguments):
     """Call function(processes, *arguments) in two processes at once."""
-    multiprocessing.spawn(_one_of_two, (free_port(), function, arguments), nprocs=2)
+    multiprocessing.spawn(_run_rank, (free_port(), function, arguments), nprocs=2)
 
 
 def start_two(*commands):
-    """Start `protorect` with the arguments of each, as torchrun would."""
+    """Start `protorect` with the arguments of each command, as torchrun would."""
     port = free_port()
     return [
         subprocess.Popen(
@@ -31,9 +31,9 @@ def start_two(*commands):
 
 
 def environment(rank, port):
-    """What torchrun tells a process about itself."""
-    told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_PORT": port}
-    return {name: str(value) for name, value in told.items()} | {"MASTER_ADDR": "127.0.0.1"}
+    """The environment variables that torchrun sets for each process."""
+    variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_PORT": port}
+    return {name: str(value) for name, value in variables.items()} | {"MASTER_ADDR": "127.0.0.1"}
 
 
 def free_port():
@@ -42,7 +42,7 @@ def free_port():
         return free.getsockname()[1]
 
 
-def _one_of_two(rank, port, function, arguments):
+def _run_rank(rank, port, function, arguments):
     os.environ.update(environment(rank, port))
-    with joined("cpu") as (processes, _):
+    with process_group("cpu") as (processes, _):
         function(processes, *arguments)

@@ -1,7 +1,12 @@
+from pathlib import Path
+
 import pytest
 
 from protorect import DataError, OptionError
+from protorect.backbones.registry import BACKBONES
 from protorect.training.config import TrainingConfig, read_config
+
+COMMITTED = sorted((Path(__file__).parents[2] / "configs").glob("*.toml"))
 
 
 def test_defaults_are_the_papers_recipe():
@@ -48,7 +53,7 @@ def test_a_file_changes_the_defaults_and_settings_change_the_file(tmp_path):
         ("flip=maybe", "flip is 'maybe'; it must be bool | None"),
     ],
 )
-def test_a_setting_that_cannot_be_is_named(setting, message):
+def test_an_invalid_setting_is_reported(setting, message):
     with pytest.raises(OptionError) as error:
         read_config(settings=[setting])
     assert message in str(error.value)
@@ -60,3 +65,14 @@ def test_a_file_that_cannot_be_read(tmp_path):
     (tmp_path / "bad.toml").write_text("epochs = ")
     with pytest.raises(DataError, match="bad.toml is not a TOML file"):
         read_config(tmp_path / "bad.toml")
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_a_committed_configuration_is_valid(path):
+    config = read_config(path)
+    assert config.backbone in BACKBONES
+    assert path.stem.endswith(config.backbone)
+
+
+def test_there_are_committed_configurations():
+    assert COMMITTED

@@ -20,12 +20,13 @@ DESCRIPTION = """\
 Train a backbone with a cosine classifier on the base classes, as the paper does.
 
 PACKED is what `protorect prepare` made. Settings come from the defaults (the paper's recipe), a
-TOML file and --set, the later ones winning. A run that was interrupted, however, goes on with
---resume and reaches the same weights.
+TOML file and --set; later ones override earlier ones. --resume continues an interrupted run and
+reaches the same weights.
 
 Several processes or machines share every batch when torchrun starts them, on CUDA one device each:
   torchrun --nproc-per-node 2 -m protorect train PACKED --out RUN --device cuda
-All must see PACKED and RUN. The weights are those of one process, but for the rounding.
+All need access to PACKED and RUN. Each process augments its own part of the batch. BatchNorm uses
+the whole batch on CUDA and each process's part on CPU; DropBlock uses each process's part.
 """
 
 
@@ -53,9 +54,9 @@ def run(options: argparse.Namespace) -> None:
     """Train, and print how each epoch went."""
     from protorect.training import read_config, train
     from protorect.training.config import updated
-    from protorect.training.distributed import joined
+    from protorect.training.distributed import process_group
 
-    with joined(options.device) as (processes, device):
+    with process_group(options.device) as (processes, device):
         config = read_config(options.config, options.set)
         if options.backbone is not None:
             config = updated(config, {"backbone": options.backbone})

@@ -1,6 +1,6 @@
-"""Which pictures each step sees.
+"""The images of each training step, and the seeds of everything random in it.
 
-Everything random follows from the seed, the epoch and the step, never from what happened before.
+Everything random follows from the seed, the epoch and the step, never from earlier steps.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from protorect.datasets.packed import PackedSplit
 from protorect.training.config import TrainingConfig
 
 
-def steps_of_epoch(n: int, config: TrainingConfig) -> int:
-    """How many steps an epoch over n pictures has."""
+def steps_per_epoch(n: int, config: TrainingConfig) -> int:
+    """The number of steps in an epoch over n images."""
     return config.steps_per_epoch or max(1, n // config.batch_size)
 
 
 def batch_rows(n: int, config: TrainingConfig, epoch: int) -> Iterator[NDArray[np.int64]]:
-    """Rows of each step: passes over all n pictures in random order, one after the other."""
+    """Give the rows of each step: as many passes over all n images in random order as needed."""
     rng = np.random.default_rng([config.seed, epoch])
-    steps = steps_of_epoch(n, config)
+    steps = steps_per_epoch(n, config)
     if config.steps_per_epoch is None:
         yield from np.array_split(rng.permutation(n), steps)
         return
@@ -35,7 +35,7 @@ def batch_rows(n: int, config: TrainingConfig, epoch: int) -> Iterator[NDArray[n
     yield from order[: steps * config.batch_size].reshape(steps, config.batch_size)
 
 
-def pictures(
+def load_batch(
     base: PackedSplit, rows: NDArray[Any], device: str | torch.device
 ) -> tuple[Tensor, Tensor]:
     """Images (n, channels, height, width) in 0 .. 1 and labels (n,)."""
@@ -44,11 +44,10 @@ def pictures(
     return to_float(images), labels
 
 
-def seed_of(seed: int, *moment: int) -> int:
-    """A seed for a moment of the training, such as (epoch, step)."""
-    return int(np.random.SeedSequence([seed, *moment]).generate_state(1, np.uint64)[0] >> 1)
+def derived_seed(seed: int, *position: int, rank: int = 0) -> int:
+    """A seed for a position in the training, (epoch,) or (epoch, step), in process `rank`.
 
-
-def generator_of(seed: int, *moment: int) -> torch.Generator:
-    """A generator for a moment of the training."""
-    return torch.Generator().manual_seed(seed_of(seed, *moment))
+    The first process has the seeds that a single process has.
+    """
+    sequence = np.random.SeedSequence([seed, *position], spawn_key=(rank,) if rank else ())
+    return int(sequence.generate_state(1, np.uint64)[0] >> 1)

@@ -1,8 +1,6 @@
-"""Several processes, on one machine or many, that train together: a part of each batch in each.
+"""Training in several processes, on one machine or many, started by `torchrun`.
 
-They are started by `torchrun`, share what they found through torch's process group (gloo between
-processors, nccl between accelerators) and reach the weights that one process would, but for the
-rounding. A process that is alone is the same object with nothing to share.
+Each process computes its part of every batch; DistributedDataParallel averages the gradients.
 """
 
 from __future__ import annotations
@@ -15,122 +13,106 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.rendezvous import rendezvous
+from torch.nn.parallel import DistributedDataParallel
 
 from protorect._utils.tensors import usable_device
 from protorect.errors import DataError, OptionError
 
-# The others wait while the first process validates and writes, however long that takes.
-_PATIENCE = timedelta(days=7)
-_START = "Start several processes with: torchrun --nproc-per-node 2 -m protorect train ..."
+# The other processes wait while the first one validates and writes, however long that takes.
+_TIMEOUT = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Who takes part in a training; as it stands, one process alone."""
+    """The rank of this process and the number of processes that train together."""
 
     rank: int = 0
     count: int = 1
 
     @property
     def first(self) -> bool:
-        """Whether this process is the one that validates, writes and tells."""
+        """Whether this is the process that validates, writes and reports."""
         return self.rank == 0
 
     def part(self, n: int) -> slice:
-        """Which of the n pictures of a batch are for this process."""
+        """Which of the n images of a batch this process computes."""
         return slice(n * self.rank // self.count, n * (self.rank + 1) // self.count)
 
-    def shared(self, model: nn.Module) -> nn.Module:
-        """The model as it is called in training; gradients are summed over the processes."""
-        return model
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """The module to call in training, which averages gradients over the processes."""
+        if self.count == 1:
+            return model
+        if next(model.parameters()).is_cuda:  # SyncBatchNorm exists for CUDA only
+            nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call]
+        return DistributedDataParallel(model)
 
-    def summed(self, *values: float) -> tuple[float, ...]:
-        """Each value, summed over the processes."""
-        return values
-
-
-class Several(Processes):
-    """One of several processes."""
-
-    def shared(self, model: nn.Module) -> nn.Module:
-        """DistributedDataParallel around the model, whose layers now look at whole batches."""
-        from torch.nn.parallel import DistributedDataParallel
-
-        from protorect.training.whole_batch import look_at_whole_batches
-
-        look_at_whole_batches(model)
-        parallel = DistributedDataParallel(model)
-        # Summed, not averaged: the loss of each process is a share of the whole one.
-        parallel.register_comm_hook(None, lambda _, bucket: _sum(bucket.buffer()))
-        return parallel
-
-    def summed(self, *values: float) -> tuple[float, ...]:
-        """Each value, summed over the processes."""
+    def sum(self, *values: float) -> tuple[float, ...]:
+        """Sum each value over the processes."""
+        if self.count == 1:
+            return values
         sums = torch.tensor(values, dtype=torch.float64)
-        torch.distributed.all_reduce(sums)
+        dist.all_reduce(sums)
         return tuple(sums.tolist())
 
 
 @contextmanager
-def joined(device: str) -> Iterator[tuple[Processes, torch.device]]:
-    """Give the processes of this training, and the device that this one computes on.
+def process_group(device: str) -> Iterator[tuple[Processes, torch.device]]:
+    """Join the processes that torchrun started; give them and the device of this one.
 
-    An error in one of them ends them all; the first that fails says why, the others end in silence.
+    An error in one process ends all: the first to fail reports its error, the others exit with 1.
     """
-    chosen = usable_device(device)
+    usable_device(device)
+    own_device = torch.device(device)  # as written: "cuda" leaves the choice of the index open
     if os.environ.get("WORLD_SIZE", "1") == "1":
-        yield Processes(), chosen
+        yield Processes(), own_device
         return
-    import torch.distributed as dist
-
-    chosen = _own_device(chosen)
-    store, rank, count = _meeting_point()
-    backend = "cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo"
+    own_device = _device_of_process(own_device)
+    store, rank, count = _rendezvous()
+    backend = "cpu:gloo,cuda:nccl" if own_device.type == "cuda" else "gloo"
     try:
-        dist.init_process_group(
-            backend, store=store, rank=rank, world_size=count, timeout=_PATIENCE
-        )
-        yield Several(rank, count), chosen
+        dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=_TIMEOUT)
+        yield Processes(rank, count), own_device
         dist.barrier()
     except BaseException as error:
         if not _is_first_to_fail(store):
             raise SystemExit(1) from None
         if isinstance(error, dist.DistError) or "gloo" in str(error):
             raise DataError(
-                f"process {rank + 1} of {count} lost the others, of which one has ended. "
-                "Find out why, then go on with --resume."
+                f"process {rank + 1} of {count} lost the connection to another one, which has "
+                "ended. Find out why it ended, then continue with --resume."
             ) from error
         raise
     dist.destroy_process_group()
 
 
-def _own_device(device: torch.device) -> torch.device:
-    """The accelerator of this process among those of its machine."""
+def _device_of_process(device: torch.device) -> torch.device:
+    """One CUDA device per process of this machine; any other device is shared."""
     if device.type != "cuda":
         return device
     if device.index is not None:
         raise OptionError(f"{device} is one device; several processes take one each: use cuda.")
-    own = int(os.environ.get("LOCAL_RANK", "0"))
-    if own >= torch.cuda.device_count():
+    local_rank, devices = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if local_rank >= devices:
         raise OptionError(
-            f"this machine has {torch.cuda.device_count()} CUDA devices, and process {own + 1} "
-            "wants one of its own. Start fewer processes."
+            f"this machine has {devices} CUDA devices, and process {local_rank + 1} needs its own. "
+            "Start fewer processes."
         )
-    torch.cuda.set_device(own)
-    return torch.device("cuda", own)
+    torch.cuda.set_device(local_rank)
+    return torch.device("cuda", local_rank)
 
 
-def _meeting_point() -> tuple[Any, int, int]:
-    """The store in which the processes meet, which one this is, and how many there are."""
-    from torch.distributed.rendezvous import rendezvous
-
+def _rendezvous() -> tuple[Any, int, int]:
+    """The store that the processes share, the rank of this one, and their number."""
     try:
         store, rank, count = next(rendezvous("env://"))
     except (ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise OptionError(
-            f"WORLD_SIZE is set, but the other processes cannot be met: {reason}. {_START}"
+            f"WORLD_SIZE is set, but the other processes cannot be reached: {reason}. Start "
+            "several processes with: torchrun --nproc-per-node 2 -m protorect train ..."
         ) from error
     return store, rank, count
 
@@ -138,11 +120,5 @@ def _meeting_point() -> tuple[Any, int, int]:
 def _is_first_to_fail(store: Any) -> bool:
     try:
         return bool(store.add("failed", 1) == 1)
-    except RuntimeError:  # the one that kept the store has failed already
+    except RuntimeError:  # the process that held the store has failed already
         return False
-
-
-def _sum(gradients: Tensor) -> torch.futures.Future[Tensor]:
-    work = torch.distributed.all_reduce(gradients, async_op=True)
-    future: torch.futures.Future[Tensor] = work.get_future().then(lambda done: done.value()[0])
-    return future

@@ -1,0 +1,33 @@
+import numpy as np
+
+from protorect.training import TrainingConfig
+from protorect.training.batches import batch_rows, derived_seed, steps_per_epoch
+
+
+def test_an_epoch_uses_every_image_once():
+    config = TrainingConfig(batch_size=32)
+    rows = list(batch_rows(100, config, epoch=0))
+    assert len(rows) == steps_per_epoch(100, config) == 3
+    assert sorted(np.concatenate(rows)) == list(range(100))
+    other = list(batch_rows(100, config, epoch=1))
+    assert not np.array_equal(rows[0], other[0])
+
+
+def test_steps_per_epoch_may_use_the_images_several_times():
+    config = TrainingConfig(batch_size=64, steps_per_epoch=9)
+    rows = list(batch_rows(100, config, epoch=0))
+    assert [len(step) for step in rows] == [64] * 9
+    _, counts = np.unique(np.concatenate(rows), return_counts=True)
+    assert set(counts) == {5, 6}
+
+
+def test_seeds_differ_by_position_and_process():
+    positions = [(epoch, step) for epoch in (0, 1) for step in (0, 1)]
+    seeds = {derived_seed(0, *position, rank=rank) for position in positions for rank in (0, 1)}
+    assert len(seeds) == 8
+
+
+def test_the_first_process_has_the_seeds_of_a_single_process():
+    """Resuming a run of an earlier version needs the same numbers."""
+    expected = int(np.random.SeedSequence([7, 1, 2]).generate_state(1, np.uint64)[0] >> 1)
+    assert derived_seed(7, 1, 2, rank=0) == derived_seed(7, 1, 2) == expected

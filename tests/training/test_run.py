@@ -1,0 +1,75 @@
+"""The files of a run, and runs that cannot be resumed."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from protorect import DataError
+from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect.training import TrainingConfig, train
+from protorect.training.config import updated
+from protorect.training.run import Run
+
+TINY = TrainingConfig(epochs=1, steps_per_epoch=1, batch_size=8, validation_episodes=2)
+
+
+@pytest.fixture(scope="module")
+def run(packed, tmp_path_factory):
+    return train(packed, tmp_path_factory.mktemp("runs") / "run", TINY)
+
+
+def test_the_format_of_the_files_is_unchanged(run):
+    """Runs of earlier versions are resumed, so names and keys stay."""
+    names = {"run.json", "log.jsonl", "last.safetensors", "best.safetensors"}
+    assert {path.name for path in run.folder.iterdir()} == names
+    document = json.loads((run.folder / "run.json").read_text())
+    assert document.keys() == {"config", "data", "versions"}
+    assert document["data"].keys() == {"name", "size", "channels", "train"}
+    tensors, config = load_tensors(run.last, "training")
+    assert config.keys() == {"kind", "epoch", "best"}
+    assert {"model.head.weight", "momentum.head.weight"} <= tensors.keys()
+    config = load_tensors(run.best, "backbone")[1]
+    assert {"backbone", "channels", "size", "mean", "std", "ink_high", "data"} <= config.keys()
+
+
+def test_a_folder_in_use_is_not_overwritten(run, packed):
+    with pytest.raises(DataError, match="is not empty. Give another folder, or --resume"):
+        train(packed, run.folder, TINY)
+
+
+def test_a_run_is_resumed_only_with_its_own_settings(run, packed, tmp_path):
+    with pytest.raises(DataError, match="has batch_size = 8, not 16"):
+        train(packed, run.folder, updated(TINY, {"batch_size": 16}), resume=True)
+    with pytest.raises(DataError, match="holds no run to resume"):
+        train(packed, tmp_path, TINY, resume=True)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"config": 1, "data": 2}'])
+def test_a_damaged_run_json_is_reported(run, packed, tmp_path, text):
+    shutil.copytree(run.folder, tmp_path / "run")
+    (tmp_path / "run" / "run.json").write_text(text)
+    with pytest.raises(DataError, match="run.json is damaged"):
+        train(packed, tmp_path / "run", TINY, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:500]), "damaged or incomplete"),
+        (lambda path: save_tensors(path, {}, {"kind": "estimator"}), "not 'training'"),
+        (
+            lambda path: save_tensors(
+                path, {"model.x": torch.zeros(1)}, {"kind": "training", "epoch": 1, "best": 0.0}
+            ),
+            "does not fit this run",
+        ),
+    ],
+    ids=["truncated", "another kind", "another network"],
+)
+def test_a_checkpoint_that_does_not_fit_is_refused(run, packed, tmp_path, damage, message):
+    shutil.copytree(run.folder, tmp_path / "run")
+    damage(Run(tmp_path / "run").last)
+    with pytest.raises(DataError, match=message):
+        train(packed, tmp_path / "run", TINY, resume=True)
