@@ -74,7 +74,10 @@ def shorter(folder):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: (folder / "manifest.json").unlink(), "a folder without manifest.json"),
+        (
+            lambda folder: (folder / "manifest.json").unlink(),
+            "is not a feature store: it has no manifest.json",
+        ),
         (replace("manifest.json", b"{"), "manifest.json is damaged: it is not JSON"),
         (replace("manifest.json", b"[" * 100_000), "manifest.json is damaged: it is not JSON"),
         (replace("manifest.json", b"\xff"), "manifest.json is damaged: it is not JSON"),
@@ -99,6 +102,6 @@ def test_what_is_not_as_it_was_written_is_refused(store, damage, message):
 
 
 def test_a_file_of_text_too_long_is_not_read(store, monkeypatch):
-    monkeypatch.setattr("protorect.embedding.store._MOST_TEXT", 10)
+    monkeypatch.setattr("protorect._utils.manifest._MOST_BYTES", 10)
     with pytest.raises(DataError, match="manifest.json is damaged: [0-9]+ bytes are too many"):
         load_features(store)

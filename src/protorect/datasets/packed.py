@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorect._utils.arrays import map_array
+from protorect._utils.manifest import MANIFEST, FolderFormat, read_manifest
 from protorect.datasets.splits import SPLITS
-from protorect.errors import DataError, damaged, unknown_name
+from protorect.errors import damaged, unknown_name
 
 FORMAT = "protorect-packed"
 VERSION = 1
-MANIFEST = "manifest.json"
 _AGAIN = "Prepare it again with `protorect prepare`."
+_MAKE = "Make one with `protorect prepare`."
+_PACKED = FolderFormat("packed data set", FORMAT, VERSION, _MAKE, _AGAIN)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class PackedDataset:
     def open(cls, path: str | os.PathLike[str]) -> PackedDataset:
         """Open a packed folder, after checking that its arrays are what the manifest says."""
         path = Path(path)
-        manifest = _manifest(path)
+        manifest = read_manifest(path, _PACKED)
         try:
             opened = cls(
                 path=path,
@@ -122,25 +123,3 @@ class PackedDataset:
     @property
     def _shape(self) -> tuple[int, int, int]:
         return (self.size, self.size, self.channels)
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise DataError(
-            f"{path} is not a packed data set: it has no {MANIFEST}. "
-            "Make one with `protorect prepare`."
-        ) from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise damaged(path / MANIFEST, "it is not JSON", _AGAIN) from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise DataError(f"{path / MANIFEST} is not of a packed data set ({FORMAT}).")
-    if document.get("version") != VERSION:
-        raise DataError(
-            f"{path} is of format version {document.get('version')}; this protorect reads "
-            f"version {VERSION}. {_AGAIN}"
-        )
-    return document

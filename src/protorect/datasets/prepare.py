@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from protorect._utils.files import folder_written_whole
+from protorect._utils.manifest import MANIFEST
 from protorect._utils.text import printable
 from protorect.datasets.catalogue import Dataset, dataset
 from protorect.datasets.division import Division, Fractions, divide
 from protorect.datasets.pack_split import COLUMNS, SplitResult, pack_split, split_record
-from protorect.datasets.packed import FORMAT, MANIFEST, VERSION, PackedDataset
+from protorect.datasets.packed import FORMAT, VERSION, PackedDataset
 from protorect.datasets.packing import packing_processes
 from protorect.datasets.splits import ClassSplit
 from protorect.errors import DataError, OptionError

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from protorect._utils.manifest import MANIFEST
 from protorect._utils.memory import keep_freed_memory
 from protorect._utils.parallel import processes
 from protorect._utils.progress import Progress
@@ -20,7 +21,7 @@ from protorect.backbones.base import Backbone
 from protorect.backbones.inference import batch_size, embed, move_network, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.weights import TrainedBackbone
-from protorect.datasets.packed import MANIFEST, PackedDataset
+from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import check_apart, prepare
 from protorect.embedding.finished import check_same, is_there
 from protorect.embedding.unfinished import Blocks, unfinished

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from protorect._utils.arrays import load_arrays
+from protorect._utils.manifest import differences
 from protorect.embedding.store import FeatureStore
 from protorect.errors import DataError
 
@@ -33,13 +34,11 @@ def check_same(out: Path, asked: dict[str, Any]) -> None:
 
 def check_made_by(path: Path, held: dict[str, Any], asked: dict[str, Any]) -> None:
     """Raise DataError that names what differs between what made `path` and what is asked for."""
-    differs = [name for name in asked if held.get(name) != asked[name]]
-    if not held:
-        differs = ["whatever made it"]
-    if differs:
+    differing = differences(held, asked) if held else "whatever made it differs"
+    if differing:
         raise DataError(
-            f"{path} is there already and was made otherwise: {', '.join(differs)} "
-            f"{'differs' if len(differs) == 1 else 'differ'}. Remove it or give another name."
+            f"{path} is there already and was made otherwise: {differing}. "
+            "Remove it or give another name."
         )
 
 

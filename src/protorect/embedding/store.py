@@ -20,15 +20,17 @@ from numpy.typing import NDArray
 
 from protorect._utils.arrays import map_array
 from protorect._utils.files import write_text
-from protorect.errors import DataError, damaged
+from protorect._utils.manifest import MANIFEST, FolderFormat, read_json, read_manifest
+from protorect.errors import damaged
 
 FORMAT = "protorect-features"
 VERSION = 1
 FEATURES, LABELS = "features.npy", "labels.npy"
-CLASS_NAMES, MANIFEST = "class_names.json", "manifest.json"
+CLASS_NAMES = "class_names.json"
 _DTYPES = ("float16", "float32", "float64")
-_MOST_TEXT = 256 * 2**20  # bytes of a JSON file
 _REMEDY = "Remove it and extract again."
+_MAKE = "Give a .npz file or a folder that `protorect extract` made."
+_STORE = FolderFormat("feature store", FORMAT, VERSION, _MAKE, _REMEDY)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class FeatureStore:
     def open(cls, path: str | os.PathLike[str]) -> FeatureStore:
         """Map a store, after checking that its files are what the manifest says."""
         path = Path(path)
-        manifest = _manifest(path)
+        manifest = read_manifest(path, _STORE)
         try:
             n, dim = (int(number) for number in manifest["shape"])
             dtype, made_by = manifest["dtype"], dict(manifest["made_by"])
@@ -64,7 +66,7 @@ class FeatureStore:
             raise damaged(path / MANIFEST, "it lacks what a store holds", _REMEDY) from error
         if dtype not in _DTYPES:
             raise damaged(path / MANIFEST, f"features cannot be {dtype!r}", _REMEDY)
-        names = _json(path / CLASS_NAMES)
+        names = read_json(path / CLASS_NAMES, _REMEDY)
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise damaged(path / CLASS_NAMES, "it is not a list of names", _REMEDY)
         return cls(
@@ -88,32 +90,3 @@ def write_manifest(
     manifest = {"format": FORMAT, "version": VERSION, "shape": list(shape), "dtype": dtype}
     text = json.dumps(manifest | {"made_by": made_by}, indent=1)
     write_text(folder / MANIFEST, text + "\n")
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    if not (path / MANIFEST).exists():
-        raise DataError(
-            f"{path} is a folder without {MANIFEST}, so it is no feature store. Give a .npz file "
-            "or a folder that `protorect extract` made."
-        )
-    manifest = _json(path / MANIFEST)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise DataError(f"{path / MANIFEST} is not of a feature store ({FORMAT}).")
-    if manifest.get("version") != VERSION:
-        raise DataError(
-            f"{path} is of format version {manifest.get('version')}; this protorect reads "
-            f"version {VERSION}. {_REMEDY}"
-        )
-    return manifest
-
-
-def _json(path: Path) -> Any:
-    try:
-        length = path.stat().st_size
-        text = path.read_bytes() if length <= _MOST_TEXT else b""
-        return json.loads(text)
-    except OSError as error:
-        raise damaged(path, error.strerror or str(error), _REMEDY) from error
-    except (ValueError, RecursionError) as error:
-        reason = "it is not JSON" if length <= _MOST_TEXT else f"{length:,} bytes are too many"
-        raise damaged(path, reason, _REMEDY) from error

@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 
 from protorect._utils.arrays import save_arrays
 from protorect._utils.locks import locked
+from protorect._utils.manifest import MANIFEST
 from protorect._utils.npy_rows import RowFile, create_rows
 from protorect.datasets.packed import PackedSplit
 from protorect.embedding.finished import check_made_by, is_store
-from protorect.embedding.store import FEATURES, MANIFEST, FeatureStore, write_labels, write_manifest
+from protorect.embedding.store import FEATURES, FeatureStore, write_labels, write_manifest
 from protorect.errors import DataError
 
 _LOCK, _PICTURES, _STORE, _BLOCKS = "lock", "pictures", "store", "blocks.npy"

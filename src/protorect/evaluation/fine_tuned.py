@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from protorect._utils.manifest import differences
 from protorect._utils.progress import Progress, part_of
 from protorect._utils.tensors import usable_device
 from protorect.backbones.base import Backbone
@@ -72,12 +73,11 @@ class Pictures:
             )
         trained, data = TrainedBackbone.load(network), PackedDataset.open(packed)
         asked = provenance(trained, data, str(held["split"]))
-        differ = [name for name in asked if held.get(name) != asked[name]]
-        if differ:
+        differing = differences(held, asked)
+        if differing:
             raise DataError(
-                f"{features} was not made by {network} from {packed}: {', '.join(differ)} "
-                f"{'differs' if len(differ) == 1 else 'differ'}. Give what `protorect extract` was "
-                "given."
+                f"{features} was not made by {network} from {packed}: {differing}. "
+                "Give what `protorect extract` was given."
             )
         images = data.split(asked["split"]).images
         return cls(trained.backbone, trained.preprocessing_for(data.mean), images)

@@ -1,0 +1,62 @@
+"""JSON files, and the manifest of a folder that protorect wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from protorect.errors import DataError, damaged
+
+MANIFEST = "manifest.json"
+_MOST_BYTES = 256 * 2**20  # of a JSON file
+
+
+class FolderFormat(NamedTuple):
+    """A kind of folder with a manifest: its name, its format, and sentences on what to do."""
+
+    kind: str
+    format: str
+    version: int
+    if_missing: str
+    if_damaged: str
+
+
+def read_manifest(folder: Path, expected: FolderFormat) -> dict[str, Any]:
+    """The manifest of a folder, after checking that it is of the expected format."""
+    path = folder / MANIFEST
+    if not path.exists():
+        raise DataError(
+            f"{folder} is not a {expected.kind}: it has no {MANIFEST}. {expected.if_missing}"
+        )
+    manifest = read_json(path, expected.if_damaged)
+    if not isinstance(manifest, dict) or manifest.get("format") != expected.format:
+        raise DataError(f"{path} is not of a {expected.kind} ({expected.format}).")
+    if manifest.get("version") != expected.version:
+        raise DataError(
+            f"{folder} is of format version {manifest.get('version')}; this protorect reads "
+            f"version {expected.version}. {expected.if_damaged}"
+        )
+    return manifest
+
+
+def read_json(path: Path, if_damaged: str) -> Any:
+    """What a JSON file holds; `if_damaged` is the sentence that says what to do."""
+    try:
+        length = path.stat().st_size
+        if length > _MOST_BYTES:
+            raise damaged(path, f"{length:,} bytes are too many", if_damaged)
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise damaged(path, "the file is missing", if_damaged) from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise damaged(path, "it is not JSON", if_damaged) from error
+
+
+def differences(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """Which entries of `expected` are not in `stored`, as in "a, b differ"; "" if none."""
+    names = [name for name in expected if stored.get(name) != expected[name]]
+    return f"{', '.join(names)} differ{'s' if len(names) == 1 else ''}" if names else ""
