@@ -19,7 +19,7 @@ from protorect.embedding.cache import FeatureCache
 from protorect.embedding.pipeline import embed_pictures
 from protorect.embedding.sources import load_embedder
 from protorect.images.find import find_pictures
-from protorect.uncertainty.predict import classify
+from protorect.uncertainty.classify import classify
 
 TEXT = """\
 **Pictures to features**, end to end: JPEG files of {side} x {side} pixels found, read, hashed, \

@@ -23,7 +23,7 @@ from protorect.core.functional import probabilities
 from protorect.core.statistics import mean_interval
 from protorect.evaluation.features import load_features
 from protorect.methods import method
-from protorect.uncertainty.predict import DEFAULT_METHOD, classify
+from protorect.uncertainty.classify import DEFAULT_METHOD, classify
 from protorect.uncertainty.thresholds import Thresholds
 
 ROOT = Path(__file__).parents[1]
@@ -100,21 +100,21 @@ def measure_unknown(features: NDArray[Any], labels: NDArray[Any], half: int) -> 
     curves, aurocs, kept, all_kept, unfiltered = [], [], [], [], []
     for seed in range(SEEDS):
         ours_only = np.random.default_rng(seed).permutation(classes)[:KNOWN]
-        alone = classify(*drawn(features, labels, ours_only, 5, 0, seed)[:3]).familiarity
+        alone = classify(*drawn(features, labels, ours_only, 5, 0, seed)[:3]).ood
         support, known, pile, truth = drawn(features, labels, classes, 5, FOREIGN, seed)
         found = classify(support, known, pile)
         ours, right = truth >= 0, found.best == truth
-        aurocs.append(roc_auc_score(ours, found.familiarity))
-        order = np.argsort(-found.familiarity)[: round(COVERAGE * len(truth))]
+        aurocs.append(roc_auc_score(~ours, found.ood))
+        order = np.argsort(found.ood)[: round(COVERAGE * len(truth))]
         kept.append(right[order][ours[order]].mean())
         all_kept.append(right[order].mean())
         unfiltered.append(right.mean())
         curves.append(
             [
                 (
-                    (alone < t).mean(),
-                    (found.familiarity < t)[ours].mean(),
-                    (found.familiarity < t)[~ours].mean(),
+                    (1 - alone < t).mean(),
+                    (1 - found.ood < t)[ours].mean(),
+                    (1 - found.ood < t)[~ours].mean(),
                 )
                 for t in UNKNOWN
             ]

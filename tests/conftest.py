@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from helpers.clusters import clusters
-from helpers.sorting import World
+from helpers.sorting import ColoredPictures
 from protorect._utils.checkpoint import save_tensors
 from protorect.backbones.registry import build
 from protorect.datasets.prepare import prepare
@@ -44,8 +44,8 @@ def _own_cache(tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture
-def world(tmp_path, colour_weights):
-    return World(tmp_path, colour_weights)
+def colors(tmp_path, colour_weights):
+    return ColoredPictures(tmp_path, colour_weights)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from benchmarks.sorting import calibration_error, drawn
 from benchmarks.sorting_page import sorting_page
 
 from helpers.clusters import clusters
-from protorect.uncertainty.predict import DEFAULT_METHOD
+from protorect.uncertainty.classify import DEFAULT_METHOD
 from protorect.uncertainty.thresholds import Thresholds
 
 ROOT = Path(__file__).parents[2]

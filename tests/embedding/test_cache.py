@@ -30,47 +30,49 @@ class Counting:
 
 
 @pytest.fixture
-def counting(world):
-    return Counting(load_embedder(world.weights))
+def counting(colors):
+    return Counting(load_embedder(colors.weights))
 
 
-def embed(world, counting, folder):
+def embed(colors, counting, folder):
     with FeatureCache(folder) as cache:
-        return embed_pictures(find_pictures(world.pile).pictures, counting, cache), cache.problem
+        return embed_pictures(
+            find_pictures(colors.pictures).pictures, counting, cache
+        ), cache.problem
 
 
-def test_the_second_time_nothing_is_computed(world, counting, tmp_path):
-    first, _ = embed(world, counting, tmp_path / "cache")
+def test_the_second_time_nothing_is_computed(colors, counting, tmp_path):
+    first, _ = embed(colors, counting, tmp_path / "cache")
     assert counting.seen == 24
-    second, _ = embed(world, counting, tmp_path / "cache")
+    second, _ = embed(colors, counting, tmp_path / "cache")
     assert counting.seen == 24
     np.testing.assert_array_equal(first.features, second.features)
     assert first.contents == second.contents
 
 
-def test_a_picture_is_known_by_its_content_not_by_its_name(world, counting, tmp_path):
-    embed(world, counting, tmp_path / "cache")
-    world.pile.rename(world.root / "elsewhere")
-    world.pile = world.root / "elsewhere"
-    embed(world, counting, tmp_path / "cache")
+def test_a_picture_is_known_by_its_content_not_by_its_name(colors, counting, tmp_path):
+    embed(colors, counting, tmp_path / "cache")
+    colors.pictures.rename(colors.root / "elsewhere")
+    colors.pictures = colors.root / "elsewhere"
+    embed(colors, counting, tmp_path / "cache")
     assert counting.seen == 24
 
 
-def test_a_changed_picture_is_read_again(world, counting, tmp_path):
-    for path in world.pile.rglob("*.png"):
+def test_a_changed_picture_is_read_again(colors, counting, tmp_path):
+    for path in colors.pictures.rglob("*.png"):
         os.utime(path, (time.time() - 100,) * 2)
-    first, _ = embed(world, counting, tmp_path / "cache")
-    changed = world.pile / "blue" / "0.png"
-    changed.write_bytes((world.pile / "red" / "0.png").read_bytes())
-    second, _ = embed(world, counting, tmp_path / "cache")
+    first, _ = embed(colors, counting, tmp_path / "cache")
+    changed = colors.pictures / "blue" / "0.png"
+    changed.write_bytes((colors.pictures / "red" / "0.png").read_bytes())
+    second, _ = embed(colors, counting, tmp_path / "cache")
     assert counting.seen == 24  # its new content was known from the other file
     assert (first.features[0] != second.features[0]).any()
     np.testing.assert_array_equal(second.features[0], second.features[16])
 
 
-def test_a_file_changed_a_moment_ago_is_not_known_by_its_time(world, tmp_path):
+def test_a_file_changed_a_moment_ago_is_not_known_by_its_time(colors, tmp_path):
     with FeatureCache(tmp_path / "cache") as cache:
-        file = str(world.pile / "red" / "0.png")
+        file = str(colors.pictures / "red" / "0.png")
         cache.keep("network", [], [(file, b"content")])
         assert cache.known_content(file) is None
         os.utime(file, (time.time() - 100,) * 2)
@@ -79,32 +81,32 @@ def test_a_file_changed_a_moment_ago_is_not_known_by_its_time(world, tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"no database at all", b""])
-def test_a_damaged_cache_starts_anew(world, counting, tmp_path, damage):
-    embed(world, counting, tmp_path / "cache")
+def test_a_damaged_cache_starts_anew(colors, counting, tmp_path, damage):
+    embed(colors, counting, tmp_path / "cache")
     for path in (tmp_path / "cache").iterdir():
         path.write_bytes(damage)
-    found, problem = embed(world, counting, tmp_path / "cache")
+    found, problem = embed(colors, counting, tmp_path / "cache")
     assert len(found.features) == 24
     assert problem == ""
     assert counting.seen == 48
 
 
-def test_a_vector_cut_short_is_not_used(world, counting, tmp_path):
-    embed(world, counting, tmp_path / "cache")
+def test_a_vector_cut_short_is_not_used(colors, counting, tmp_path):
+    embed(colors, counting, tmp_path / "cache")
     with sqlite3.connect(tmp_path / "cache" / FILE) as base:
         base.execute("UPDATE features SET vector = x'010203'")
     base.close()
-    found, _ = embed(world, counting, tmp_path / "cache")
+    found, _ = embed(colors, counting, tmp_path / "cache")
     assert counting.seen == 48
     assert len(found.features) == 24
 
 
-def test_without_a_place_to_keep_it_goes_on(world, counting, tmp_path):
+def test_without_a_place_to_keep_it_goes_on(colors, counting, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    found, problem = embed(world, counting, tmp_path / "file" / "cache")
+    found, problem = embed(colors, counting, tmp_path / "file" / "cache")
     assert len(found.features) == 24
     assert problem
-    found, problem = embed(world, counting, None)
+    found, problem = embed(colors, counting, None)
     assert len(found.features) == 24
     assert problem == ""
 

@@ -37,8 +37,8 @@ def four_threads():
 
 
 @pytest.fixture
-def pictures(world):
-    return find_pictures(world.pile).pictures
+def pictures(colors):
+    return find_pictures(colors.pictures).pictures
 
 
 def test_each_thread_computes_on_one_core_and_the_caller_keeps_its_own(four_threads, pictures):
@@ -57,8 +57,8 @@ def test_features_are_in_the_order_of_the_pictures(four_threads, pictures):
         np.testing.assert_array_equal(found.features[place], alone.features[0])
 
 
-def test_a_network_gives_the_same_in_several_threads(world, four_threads, pictures):
-    embedder = load_embedder(world.weights, precision="float32")
+def test_a_network_gives_the_same_in_several_threads(colors, four_threads, pictures):
+    embedder = load_embedder(colors.weights, precision="float32")
     together = embed_pictures(pictures, embedder, FeatureCache(None)).features
     torch.set_num_threads(1)
     alone = embed_pictures(pictures, embedder, FeatureCache(None)).features

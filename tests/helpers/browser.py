@@ -1,4 +1,4 @@
-"""A real browser without a driver: Chromium spoken to through its debugging pipe."""
+"""A real browser without a driver: Chromium, controlled through its debugging pipe."""
 
 import base64
 import json
@@ -13,8 +13,8 @@ class Browser:
     """One page in headless Chromium."""
 
     def __init__(self, profile, width=1280, height=900, dark=False):
-        to_us, from_browser = os.pipe()
-        to_browser, from_us = os.pipe()
+        read_end, from_browser = os.pipe()
+        to_browser, write_end = os.pipe()
         flags = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run"
         flags += f" --remote-debugging-pipe --user-data-dir={profile}"
         # The browser reads commands from descriptor 3 and answers on 4.
@@ -27,7 +27,7 @@ class Browser:
         )
         os.close(to_browser)
         os.close(from_browser)
-        self._out, self._in = os.fdopen(from_us, "wb", 0), os.fdopen(to_us, "rb")
+        self._out, self._in = os.fdopen(write_end, "wb", 0), os.fdopen(read_end, "rb")
         self._number, self._session, self.errors = 0, None, []
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._call("Target.attachToTarget", targetId=target, flatten=True)
@@ -73,9 +73,9 @@ class Browser:
     def screenshot(self, path):
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot")["data"]))
 
-    def _call(self, method, **given):
+    def _call(self, method, **parameters):
         self._number += 1
-        message = {"id": self._number, "method": method, "params": given}
+        message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
         self._out.write(json.dumps(message).encode() + b"\0")

@@ -1,66 +1,81 @@
-"""A small world of coloured pictures, and a small network to tell them apart."""
+"""Colored pictures with labels, a small network for them, and folders they are sorted into."""
 
 import os
 
 import numpy as np
 from PIL import Image
 
+from protorect._utils.files import sha256_of_file
 from protorect.labeling.predictions import Prediction, Predictions
-from protorect.sorting.folder import SortedFolder
-from protorect.sorting.placing import content_of
+from protorect.sorting.folder import open_folder
 
-COLOURS = {"blue": (30, 60, 200), "green": (40, 180, 60), "red": (210, 50, 40)}
+COLORS = {"blue": (30, 60, 200), "green": (40, 180, 60), "red": (210, 50, 40)}
 OTHER = (240, 220, 40)
 
 
-def picture(path, colour, seed):
-    """A square of one colour on noise; every seed another."""
+def picture(path, color, seed):
+    """Write a picture of one color with noise; each seed gives another."""
     rng = np.random.default_rng(seed)
-    pixels = np.clip(np.array(colour) + rng.normal(0, 25, (36, 40, 3)), 0, 255).astype(np.uint8)
+    pixels = np.clip(np.array(color) + rng.normal(0, 25, (36, 40, 3)), 0, 255).astype(np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(pixels).save(path)
     return path
 
 
-class World:
-    """EXAMPLES/<class>/, PILE/<class>/ in which every name occurs once a class, and weights."""
+class ColoredPictures:
+    """examples/<class>/ and pictures/<class>/, where every name occurs once per class."""
 
     def __init__(self, root, weights, shots=3, each=8):
         self.root, self.weights = root, str(weights)
-        self.examples, self.pile, self.out = root / "examples", root / "pile", root / "out"
+        self.examples, self.pictures = root / "examples", root / "pictures"
+        self.out = root / "out"
         seed = 0
-        for name, colour in COLOURS.items():
+        for name, color in COLORS.items():
             for number in range(shots):
-                picture(self.examples / name / f"{number}.png", colour, seed)
+                picture(self.examples / name / f"{number}.png", color, seed)
                 seed += 1
             for number in range(each):
-                picture(self.pile / name / f"{number}.png", colour, seed)
+                picture(self.pictures / name / f"{number}.png", color, seed)
                 seed += 1
 
     def tree(self):
-        """Everything below the root with what it is: bytes, where a link leads, or a folder."""
-        found = {}
+        """Everything below the root: the bytes of a file, the target of a link, or a folder."""
+        tree = {}
         for folder, folders, files in os.walk(self.root):
             for name in (*folders, *files):
                 path = os.path.join(folder, name)
                 key = os.path.relpath(path, self.root)
                 if os.path.islink(path):
-                    found[key] = ("link", os.readlink(path))
+                    tree[key] = ("link", os.readlink(path))
                 elif os.path.isdir(path):
-                    found[key] = ("folder", None)
+                    tree[key] = ("folder", None)
                 else:
                     with open(path, "rb") as file:
-                        found[key] = ("file", file.read())
-        return found
+                        tree[key] = ("file", file.read())
+        return tree
 
 
-def predicted(pile, folder_of=lambda path: path.parent.name):
-    """Predictions of every picture of a pile, each into the folder it is in."""
-    paths = sorted(path for path in pile.rglob("*") if path.is_file())
-    rows = [Prediction(str(p), folder_of(p), 0.9, "other", 0.8, 0.5, folder_of(p)) for p in paths]
-    contents = [content_of(path) for path in paths]
+def predicted(folder, label_of=lambda path: path.parent.name):
+    """Predictions of every picture in a folder, by default the name of its class folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    rows = [Prediction(str(p), label_of(p), 0.9, "other", 0.8, 0.5, label_of(p)) for p in paths]
+    contents = [sha256_of_file(path) for path in paths]
     return Predictions(tuple(rows), (), (), ("blue", "red"), "cspn", tuple(contents))
 
 
-def fill(world, mode):
-    return SortedFolder.open(world.out).add(predicted(world.pile), mode, [])
+def fill(colors, mode):
+    """Place all pictures; the problems, and the links that were made in another way."""
+    with open_folder(colors.out) as folder:
+        return folder.add(predicted(colors.pictures), mode, [])
+
+
+def undo(colors):
+    """Undo the sorting; the problems."""
+    with open_folder(colors.out) as folder:
+        return folder.undo()
+
+
+def unplaced(colors):
+    """How many pictures an interruption left to be placed."""
+    with open_folder(colors.out) as folder:
+        return sum(len(placements) for _, placements in folder.unplaced())

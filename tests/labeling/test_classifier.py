@@ -19,58 +19,60 @@ def truth(predictions):
     return [row.path.split("/")[-2] for row in predictions]
 
 
-def test_a_pile_is_labelled_and_nothing_is_touched(world):
-    before = contents(world.root)
-    found = protorect.sort_images(world.examples, world.pile, source=world.weights)
+def test_pictures_are_labeled_and_nothing_is_touched(colors):
+    before = contents(colors.root)
+    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
     assert len(found) == 24
     assert found.labels == truth(found)
-    assert contents(world.root) == before
+    assert contents(colors.root) == before
     row = found[0]
     assert row.probability > 0.5
     assert 0 <= row.margin <= row.probability
     assert row.runner_up in found.classes
     assert found.method == "bd-cspn-plus"
-    assert found.frame.shape == (24, 7)
-    assert list(found.frame.columns) == list(row._fields)
+    assert found.frame.shape == (24, 8)
+    assert list(found.frame.columns) == [*row._fields, "ood"]
+    np.testing.assert_allclose(found.frame["ood"], 1 - found.frame["familiarity"], atol=1e-9)
+    assert found.frame["ood"].between(0, 1).all()
 
 
-def test_foreign_pictures_are_unknown(world):
+def test_distractors_are_unknown(colors):
     for seed in range(6):
-        picture(world.pile / "other" / f"{seed}.png", OTHER, 100 + seed)
-    found = protorect.sort_images(world.examples, world.pile, source=world.weights)
-    foreign = [row.folder for row in found if "/other/" in row.path]
-    assert foreign.count("_unknown") >= 5
+        picture(colors.pictures / "other" / f"{seed}.png", OTHER, 100 + seed)
+    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
+    folders = [row.folder for row in found if "/other/" in row.path]
+    assert folders.count("_unknown") >= 5
 
 
-def test_thresholds_decide_who_is_set_aside(world):
-    model = protorect.ImageClassifier.from_examples(world.examples, source=world.weights)
-    everything = model.predict(world.pile, thresholds=EVERYTHING)
+def test_thresholds_decide_which_pictures_are_set_aside(colors):
+    model = protorect.ImageClassifier.from_examples(colors.examples, source=colors.weights)
+    everything = model.predict(colors.pictures, thresholds=EVERYTHING)
     assert [row.folder for row in everything] == everything.labels
-    nothing = model.predict(world.pile, thresholds=Thresholds(unknown=1, unsure=0))
+    nothing = model.predict(colors.pictures, thresholds=Thresholds(unknown=1, unsure=0))
     assert {row.folder for row in nothing} == {"_unknown"}
-    unsure = model.predict(world.pile, thresholds=Thresholds(unknown=0, unsure=1))
+    unsure = model.predict(colors.pictures, thresholds=Thresholds(unknown=0, unsure=1))
     assert "_unsure" in {row.folder for row in unsure}
     assert nothing.labels == everything.labels
 
 
-def test_an_example_in_the_pile_has_its_label(world):
-    copied = world.pile / "again.png"
-    shutil.copy(world.examples / "red" / "0.png", copied)
-    found = protorect.sort_images(world.examples, world.pile, source=world.weights)
+def test_a_copy_of_an_example_has_its_label(colors):
+    copied = colors.pictures / "again.png"
+    shutil.copy(colors.examples / "red" / "0.png", copied)
+    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
     assert found.examples == (str(copied),)
     row = next(row for row in found if row.path == str(copied))
     assert (row.label, row.probability, row.folder) == ("red", 1.0, "red")
 
 
-def test_examples_inside_the_pile_are_not_sorted(world):
-    found = protorect.sort_images(world.examples, world.root, source=world.weights)
+def test_examples_among_the_pictures_are_not_labeled(colors):
+    found = protorect.sort_images(colors.examples, colors.root, source=colors.weights)
     assert len(found) == 24
 
 
-def test_unreadable_pictures_are_listed(world):
-    (world.pile / "broken.jpg").write_bytes(b"\xff\xd8\xff")
-    (world.pile / "empty.png").write_bytes(b"")
-    found = protorect.sort_images(world.examples, world.pile, source=world.weights)
+def test_unreadable_pictures_are_listed(colors):
+    (colors.pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff")
+    (colors.pictures / "empty.png").write_bytes(b"")
+    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
     assert len(found) == 24
     assert {path.rsplit("/", 1)[1]: reason for path, reason in found.problems} == {
         "broken.jpg": "not a picture in a format read here",
@@ -78,61 +80,61 @@ def test_unreadable_pictures_are_listed(world):
     }
 
 
-def test_saved_and_loaded_it_answers_the_same(world, tmp_path):
+def test_a_saved_classifier_predicts_the_same(colors, tmp_path):
     made = protorect.ImageClassifier.from_examples(
-        world.examples, source=world.weights, method="bd-i", thresholds=Thresholds(0.2, 0.6)
+        colors.examples, source=colors.weights, method="bd-i", thresholds=Thresholds(0.2, 0.6)
     )
-    made.save(tmp_path / "colours.safetensors")
-    loaded = protorect.ImageClassifier.load(tmp_path / "colours.safetensors")
-    assert loaded.predict(world.pile) == made.predict(world.pile)
+    made.save(tmp_path / "colors.safetensors")
+    loaded = protorect.ImageClassifier.load(tmp_path / "colors.safetensors")
+    assert loaded.predict(colors.pictures) == made.predict(colors.pictures)
     assert loaded.thresholds == made.thresholds
 
 
-def test_another_network_is_refused_on_loading(world, tmp_path):
+def test_loading_with_another_network_is_refused(colors, tmp_path):
     made = protorect.ImageClassifier.from_examples(
-        world.examples, source=world.weights, precision="float32"
+        colors.examples, source=colors.weights, precision="float32"
     )
-    made.save(tmp_path / "colours.safetensors")
+    made.save(tmp_path / "colors.safetensors")
     with pytest.raises(DataError, match="was made with other weights"):
-        protorect.ImageClassifier.load(tmp_path / "colours.safetensors", precision="bfloat16")
+        protorect.ImageClassifier.load(tmp_path / "colors.safetensors", precision="bfloat16")
 
 
-def test_a_single_picture(world):
-    model = protorect.ImageClassifier.from_examples(world.examples, source=world.weights)
-    found = model.predict(world.pile / "green" / "0.png")
+def test_a_single_picture_is_labeled_by_the_examples_alone(colors):
+    model = protorect.ImageClassifier.from_examples(colors.examples, source=colors.weights)
+    found = model.predict(colors.pictures / "green" / "0.png")
     assert found.labels == ["green"]
     assert found.method == "cspn"
 
 
-def test_the_same_picture_under_two_labels_is_refused(world):
-    shutil.copy(world.examples / "red" / "0.png", world.examples / "blue" / "copy.png")
+def test_the_same_picture_under_two_labels_is_refused(colors):
+    shutil.copy(colors.examples / "red" / "0.png", colors.examples / "blue" / "copy.png")
     message = r"two classes: blue/copy.png \(blue\) and red/0.png \(red\)"
     with pytest.raises(DataError, match=message):
-        protorect.sort_images(world.examples, world.pile, source=world.weights)
+        protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
 
 
-def test_a_class_without_a_readable_example_is_refused(world):
-    for path in (world.examples / "red").iterdir():
+def test_a_class_without_a_readable_example_is_refused(colors):
+    for path in (colors.examples / "red").iterdir():
         path.write_bytes(b"broken")
     message = "the class red has no readable example .3 unreadable: red/0.png"
     with pytest.raises(DataError, match=message):
-        protorect.sort_images(world.examples, world.pile, source=world.weights)
-    shutil.rmtree(world.examples / "red")
-    (world.examples / "red").mkdir()
+        protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
+    shutil.rmtree(colors.examples / "red")
+    (colors.examples / "red").mkdir()
     with pytest.raises(DataError, match="the class red has no readable example"):
-        protorect.sort_images(world.examples, world.pile, source=world.weights)
+        protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
 
 
-def test_other_mistakes(world):
+def test_unknown_methods_and_empty_folders_are_refused(colors):
     with pytest.raises(OptionError, match="bd-cspn"):
-        protorect.ImageClassifier.from_examples(world.examples, method="bd-cspm")
-    (world.root / "empty").mkdir()
+        protorect.ImageClassifier.from_examples(colors.examples, method="bd-cspm")
+    (colors.root / "empty").mkdir()
     with pytest.raises(DataError, match="there is no picture to sort"):
-        protorect.sort_images(world.examples, world.root / "empty", source=world.weights)
+        protorect.sort_images(colors.examples, colors.root / "empty", source=colors.weights)
 
 
-def test_tables(world, tmp_path):
-    found = protorect.sort_images(world.examples, world.pile, source=world.weights)
+def test_the_tables_hold_every_prediction(colors, tmp_path):
+    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
     found.to_csv(tmp_path / "predictions.csv")
     text = (tmp_path / "predictions.csv").read_text()
     rows = list(csv.DictReader(text.splitlines()))

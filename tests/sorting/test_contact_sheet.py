@@ -1,9 +1,10 @@
-"""The contact sheet holds what was sorted, escaped, and says how right it is."""
+"""The contact sheet shows every picture, escaped, and the evaluation."""
 
 import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,53 +16,74 @@ from protorect.errors import DataError
 from protorect.labeling.predictions import Prediction
 from protorect.report.plots.confusion import confusion_plot
 from protorect.sorting.contact_sheet import contact_sheet
-from protorect.sorting.evaluation import assess
-from protorect.sorting.journal import Entry
+from protorect.sorting.evaluation import evaluate_placements
+from protorect.sorting.journal import Placement
+from protorect.sorting.thumbnails import make_thumbnails
 
 
 class Tiles(HTMLParser):
-    """Links of tiles and sources of pictures."""
+    """Links and details of tiles, and attributes of pictures."""
 
     def __init__(self, page):
         super().__init__()
-        self.links, self.pictures, self.scripts = [], [], 0
+        self.links, self.details, self.pictures, self.scripts = [], [], [], 0
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
-        held = dict(attributes)
-        if tag == "a" and "tile" in held.get("class", ""):
-            self.links.append((held["href"], "doubtful" in held["class"]))
-        if tag == "img" and held.get("src"):
-            self.pictures.append(held)
+        values = dict(attributes)
+        if tag == "a" and "tile" in values.get("class", ""):
+            self.links.append((values["href"], "doubtful" in values["class"]))
+            self.details.append(values["data-detail"])
+        if tag == "img" and values.get("src"):
+            self.pictures.append(values)
         self.scripts += tag == "script"
 
 
-def entry(path, label, probability, folder=None, number=0):
-    row = Prediction(path, label, probability, "other", probability / 2, 0.5, folder or label)
-    return Entry(row, f"{row.folder}/{os.path.basename(path)}", f"{number:064}")
+def placement(path, label, probability, folder=None, number=0, runner_up="other"):
+    row = Prediction(path, label, probability, runner_up, probability / 2, 0.75, folder or label)
+    return Placement(row, f"{row.folder}/{os.path.basename(path)}", f"{number:064}")
 
 
-def test_the_surest_first_and_the_doubtful_marked():
-    entries = [
-        entry("/p/b.jpg", "cat", 0.6, number=1),
-        entry("/p/a.jpg", "cat", 0.95, number=2),
-        entry("/p/c.jpg", "cat", 0.4, "_unsure", 3),
-        entry("/p/d.jpg", "cat", 0.9, "_unknown", 4),
+def test_the_most_probable_come_first_and_doubtful_ones_are_marked():
+    placements = [
+        placement("/p/b.jpg", "cat", 0.6, number=1),
+        placement("/p/a.jpg", "cat", 0.95, number=2),
+        placement("/p/c.jpg", "cat", 0.4, "_unsure", 3),
+        placement("/p/d.jpg", "cat", 0.9, "_unknown", 4),
     ]
-    tiles = Tiles(contact_sheet(entries, ["cat", "dog"], [("/e/x.jpg", "cat", "f" * 64)], "t"))
+    tiles = Tiles(contact_sheet(placements, ["cat", "dog"], [("/e/x.jpg", "cat", "f" * 64)], "t"))
     assert tiles.links == [
         ("./cat/a.jpg", False),
         ("./cat/b.jpg", True),
         ("./_unsure/c.jpg", True),
         ("./_unknown/d.jpg", True),
     ]
-    assert all(held["loading"] == "lazy" for held in tiles.pictures)
+    assert all(values["loading"] == "lazy" for values in tiles.pictures)
     assert tiles.pictures[0]["alt"] == "example x.jpg"
+
+
+def test_details_of_labels_that_contain_commas():
+    known = placement("/p/a.jpg", "oil, olive", 0.8, runner_up="oil, palm")
+    example = placement("/p/b.jpg", "oil, olive", 0.8, runner_up="")
+    assert Tiles(contact_sheet([known, example], ["oil, olive"], [], "t")).details == [
+        "oil, olive 80 %, oil, palm 40 %, out-of-distribution score 0.25",
+        "oil, olive 80 %, out-of-distribution score 0.25",
+    ]
+
+
+def test_unknown_pictures_are_in_the_order_of_their_scores():
+    rows = [placement(f"/p/{n}.jpg", "cat", 0.9, "_unknown") for n in range(3)]
+    rows = [
+        replace(one, prediction=one.prediction._replace(familiarity=familiarity))
+        for one, familiarity in zip(rows, (0.01, 0.03, 0.02), strict=True)
+    ]
+    links = [link for link, _ in Tiles(contact_sheet(rows, ["cat"], [], "t")).links]
+    assert links == ["./_unknown/1.jpg", "./_unknown/2.jpg", "./_unknown/0.jpg"]
 
 
 def test_names_are_escaped():
     nasty = '/p/"><script>alert(1)</script>#?%.jpg'
-    page = contact_sheet([entry(nasty, "<b>", 0.9)], ["<b>"], [], "t")
+    page = contact_sheet([placement(nasty, "<b>", 0.9)], ["<b>"], [], "t")
     assert Tiles(page).scripts == 1
     assert "<script>alert" not in page
     (link, _), *_ = Tiles(page).links
@@ -69,28 +91,30 @@ def test_names_are_escaped():
 
 
 def test_ten_thousand_pictures_make_a_page_of_a_few_megabytes():
-    entries = [entry(f"/p/{i}.jpg", f"c{i % 20}", 0.9, number=i) for i in range(10_000)]
-    page = contact_sheet(entries, [f"c{i}" for i in range(20)], [], "_thumbnails")
+    placements = [placement(f"/p/{i}.jpg", f"c{i % 20}", 0.9, number=i) for i in range(10_000)]
+    page = contact_sheet(placements, [f"c{i}" for i in range(20)], [], "t")
     assert len(Tiles(page).links) == 10_000
     assert len(page) < 5_000_000
 
 
-def test_the_truth_is_counted_by_hand():
-    entries = [
-        entry("/p/cat/1.jpg", "cat", 0.9),
-        entry("/p/cat/2.jpg", "dog", 0.9),
-        entry("/p/cat/3.jpg", "dog", 0.6, "_unsure"),
-        entry("/p/dog/4.jpg", "dog", 0.9),
-        entry("/p/owl/5.jpg", "dog", 0.9, "_unknown"),
-        entry("/p/owl/6.jpg", "cat", 0.9),
+def test_the_evaluation_against_counts_by_hand():
+    placements = [
+        placement("/p/cat/1.jpg", "cat", 0.9),
+        placement("/p/cat/2.jpg", "dog", 0.9),
+        placement("/p/cat/3.jpg", "dog", 0.6, "_unsure"),
+        placement("/p/dog/4.jpg", "dog", 0.9),
+        placement("/p/owl/5.jpg", "dog", 0.9, "_unknown"),
+        placement("/p/owl/6.jpg", "cat", 0.9),
     ]
-    found = assess(entries, ["cat", "dog"])
-    assert found.counts.tolist() == [[1, 2], [0, 1]]
-    assert (found.pictures, found.accuracy) == (4, 50.0)
-    assert (found.kept, found.kept_right) == (3, 2)
-    assert (found.foreign, found.foreign_unknown) == (2, 1)
-    assert [(true, label, len(some)) for true, label, some in found.confused] == [("cat", "dog", 2)]
-    assert "50 % of 2 pictures of other folders are unknown" in found.summary()
+    evaluation = evaluate_placements(placements, ["cat", "dog"])
+    assert evaluation.counts.tolist() == [[1, 2], [0, 1]]
+    assert (evaluation.pictures, evaluation.accuracy) == (4, 50.0)
+    assert (evaluation.accepted, evaluation.accepted_correct) == (3, 2)
+    assert (evaluation.distractors, evaluation.distractors_unknown) == (2, 1)
+    assert [(true, label, len(some)) for true, label, some in evaluation.confused] == [
+        ("cat", "dog", 2)
+    ]
+    assert "50 % of 2 pictures of other folders are unknown" in evaluation.summary()
 
 
 def test_the_plot_has_every_name_and_count():
@@ -101,58 +125,63 @@ def test_the_plot_has_every_name_and_count():
         confusion_plot(np.zeros((2, 2), int), ["a", "b", "c"])
 
 
-def test_the_command_makes_it_with_its_thumbnails(world, capsys):
-    shutil.copy(world.pile / "red" / "0.png", world.pile / "blue" / "wrong.png")
-    before = world.tree()
-    given = ["sort", world.pile, "--examples", world.examples, "--out", world.out]
-    assert main([*map(str, given), "--network", world.weights, "--eval", "--unknown", "0"]) == 0
-    told = capsys.readouterr().out
-    assert "accuracy 96.0 % of 25 pictures" in told
-    assert "1 blue taken for red" in told
-    page = (world.out / "index.html").read_text()
+def test_the_command_writes_it_with_its_thumbnails(colors, capsys):
+    shutil.copy(colors.pictures / "red" / "0.png", colors.pictures / "blue" / "wrong.png")
+    before = colors.tree()
+    given = ["sort", colors.pictures, "--examples", colors.examples, "--out", colors.out]
+    assert main([*map(str, given), "--network", colors.weights, "--eval", "--unknown", "0"]) == 0
+    printed = capsys.readouterr().out
+    assert "accuracy 96.0 % of 25 pictures" in printed
+    assert "1 blue taken for red" in printed
+    page = (colors.out / "index.html").read_text()
     tiles = Tiles(page)
     assert len(tiles.links) == 26  # the wrong one twice
     assert len(tiles.pictures) == 26 + 9
-    for held in tiles.pictures:
-        assert (world.out / held["src"]).stat().st_size > 100
+    for values in tiles.pictures:
+        assert (colors.out / values["src"]).stat().st_size > 100
     for link, _ in tiles.links:
-        assert (world.out / link).exists()
-    assert json.loads((world.out / "evaluation.json").read_text())["accuracy"] == 96.0
-    assert (world.out / "confusion.svg").read_text().startswith("<svg")
-    assert main([*map(str, given), "--network", world.weights, "--no-sheet"]) == 0
+        assert (colors.out / link).exists()
+    assert json.loads((colors.out / "evaluation.json").read_text())["accuracy"] == 96.0
+    assert (colors.out / "confusion.svg").read_text().startswith("<svg")
+    assert main([*map(str, given), "--network", colors.weights, "--no-sheet"]) == 0
     for name in ("index.html", "evaluation.json", "confusion.svg"):
-        assert not (world.out / name).exists()  # nothing of an earlier sorting stays
+        assert not (colors.out / name).exists()  # nothing of an earlier sorting stays
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
-    assert main(["undo", str(world.out)]) == 0
-    assert world.tree() == before
+    assert main(["undo", str(colors.out)]) == 0
+    assert colors.tree() == before
 
 
-def test_a_page_that_was_edited_survives_undo(world):
-    given = ["sort", world.pile, "--examples", world.examples, "--out", world.out]
-    assert main([*map(str, given), "--network", world.weights]) == 0
-    (world.out / "predictions.csv").write_text("corrected")
-    assert main(["undo", str(world.out)]) == 0
-    assert [path.name for path in world.out.iterdir()] == ["predictions.csv"]
+def test_an_edited_table_survives_undo(colors):
+    given = ["sort", colors.pictures, "--examples", colors.examples, "--out", colors.out]
+    assert main([*map(str, given), "--network", colors.weights]) == 0
+    (colors.out / "predictions.csv").write_text("corrected")
+    assert main(["undo", str(colors.out)]) == 0
+    assert [path.name for path in colors.out.iterdir()] == ["predictions.csv"]
 
 
-def test_a_table_that_was_corrected_can_be_the_examples_and_is_kept(world):
-    sort = ["sort", str(world.pile), "--out", str(world.out), "--network", world.weights]
-    assert main([*sort, "--examples", str(world.examples), "--no-sheet"]) == 0
-    table = world.out / "predictions.csv"
+def test_a_corrected_table_can_be_the_examples_and_is_kept(colors):
+    sort = ["sort", str(colors.pictures), "--out", str(colors.out), "--network", colors.weights]
+    assert main([*sort, "--examples", str(colors.examples), "--no-sheet"]) == 0
+    table = colors.out / "predictions.csv"
     corrected = table.read_text().replace(",red,", ",rouge,")
     table.write_text(corrected)
-    before = world.tree()
-    assert main([*sort, "--examples", str(table), "--no-sheet"]) == 2  # all of the pile is examples
-    assert world.tree() == before
-    assert main([*sort, "--examples", str(world.examples), "--no-sheet"]) == 0
-    assert (world.out / "edited predictions.csv").read_text() == corrected
+    before = colors.tree()
+    assert main([*sort, "--examples", str(table), "--no-sheet"]) == 2  # all pictures are examples
+    assert colors.tree() == before
+    assert main([*sort, "--examples", str(colors.examples), "--no-sheet"]) == 0
+    assert (colors.out / "edited predictions.csv").read_text() == corrected
     assert table.read_text().startswith("path,label")
 
 
-def test_a_thumbnail_of_a_picture_that_is_gone(world):
-    from protorect.sorting.thumbnails import make_thumbnails
+def test_a_missing_picture_has_no_thumbnail(colors):
+    there = picture(colors.root / "a.png", (1, 2, 3), 0)
+    made = colors.root / "thumbnails"
+    make_thumbnails(made, [(str(there), "1" * 64), (str(colors.root / "no.png"), "2" * 64)])
+    assert [path.name for path in made.iterdir()] == ["1" * 32 + ".jpg"]
 
-    there = picture(world.root / "a.png", (1, 2, 3), 0)
-    made = world.root / "thumbnails"
-    make_thumbnails(made, [(str(there), "1" * 64), (str(world.root / "no.png"), "2" * 64)])
+
+def test_thumbnails_of_equal_pictures_are_made_once(colors):
+    there = picture(colors.root / "a.png", (1, 2, 3), 0)
+    made = colors.root / "thumbnails"
+    make_thumbnails(made, [(str(there), "1" * 64)] * 200)
     assert [path.name for path in made.iterdir()] == ["1" * 32 + ".jpg"]

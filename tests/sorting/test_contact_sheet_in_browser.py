@@ -1,9 +1,9 @@
-"""The contact sheet in a real browser: pictures appear, keys work, nothing is refused."""
+"""The contact sheet in a real browser: pictures load, keys work, no errors are logged."""
 
 import pytest
 
 from helpers.browser import CHROMIUM, Browser
-from helpers.sorting import World
+from helpers.sorting import ColoredPictures
 from protorect.sorting.sort import SortOptions, sort_into
 from protorect.uncertainty.thresholds import Thresholds
 
@@ -18,11 +18,11 @@ SEEN = "document.querySelectorAll('.group .tile:not([hidden])').length"
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, colour_weights):
-    world = World(tmp_path_factory.mktemp("sheet"), colour_weights, each=40)
-    options = SortOptions(thresholds=Thresholds(unknown=0.2), truth=True)
-    given = (world.pile, world.examples, world.out, options)
-    sort_into(*given, source=world.weights, cache=False)
-    return world.out / "index.html"
+    colors = ColoredPictures(tmp_path_factory.mktemp("sheet"), colour_weights, each=40)
+    options = SortOptions(thresholds=Thresholds(unknown=0.2), evaluate=True)
+    parameters = (colors.pictures, colors.examples, colors.out, options)
+    sort_into(*parameters, source=colors.weights, cache=False)
+    return colors.out / "index.html"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def _fresh(browser, page):
     browser.open(page)
 
 
-def test_pictures_load_when_they_are_near(browser):
+def test_pictures_are_loaded_lazily(browser):
     first = "document.querySelector('.group .tile img').naturalWidth"
     assert browser.run(WAIT.format(first, 160)) == 160
     assert browser.run("[...document.images].filter(i => i.naturalWidth).length") < 120
@@ -47,7 +47,7 @@ def test_pictures_load_when_they_are_near(browser):
     assert browser.errors == []
 
 
-def test_arrows_walk_through_the_pictures(browser):
+def test_arrow_keys_move_the_focus(browser):
     browser.press("ArrowRight")
     first = browser.run(FOCUS)
     assert first
@@ -62,7 +62,7 @@ def test_arrows_walk_through_the_pictures(browser):
     assert browser.run(FOCUS) == first
 
 
-def test_enter_shows_it_large_and_escape_goes_back(browser):
+def test_enter_enlarges_a_picture_and_escape_closes_it(browser):
     browser.press("ArrowRight", "Enter")
     assert browser.run("large.open")
     name = browser.run("large.querySelector('strong').textContent")
@@ -86,7 +86,7 @@ def test_n_and_p_go_from_class_to_class(browser):
     assert browser.run(TITLE) == "blue"
 
 
-def test_d_leaves_the_doubtful_and_slash_finds(browser):
+def test_d_shows_doubtful_pictures_only_and_slash_searches(browser):
     assert browser.run(SEEN) == 120
     browser.press("d")
     doubtful = browser.run("document.querySelectorAll('.group .doubtful').length")
@@ -100,7 +100,7 @@ def test_d_leaves_the_doubtful_and_slash_finds(browser):
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_it_fits_the_window(browser, page, width):
+def test_the_page_fits_the_window(browser, page, width):
     browser.resize(width, 800)
     browser.open(page)
     assert browser.run("document.documentElement.scrollWidth") <= width

@@ -1,69 +1,76 @@
 """`protorect sort` and `protorect undo` from end to end."""
 
 import csv
+import errno
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 from helpers.sorting import OTHER, picture
 from protorect.cli import main
+from protorect.sorting.folder import open_folder
 
 
-def sort(world, *more, pictures=None, out=None):
-    given = [pictures or world.pile, "--examples", world.examples, "--out", out or world.out]
-    return main(["sort", *map(str, given), "--network", world.weights, *more])
+def sort(colors, *more, pictures=None, out=None):
+    given = [pictures or colors.pictures, "--examples", colors.examples, "--out", out or colors.out]
+    return main(["sort", *map(str, given), "--network", colors.weights, *more])
 
 
-def table(world, name="predictions.csv"):
-    return list(csv.DictReader((world.out / name).read_text().splitlines()))
+def table(colors, name="predictions.csv"):
+    return list(csv.DictReader((colors.out / name).read_text().splitlines()))
 
 
 @pytest.mark.parametrize("mode", ["--link", "--copy", "--move"])
-def test_sorted_and_undone(world, mode, capsys):
-    before = world.tree()
-    assert sort(world, mode, "--unknown", "0", "--unsure", "0") == 0
+def test_sorted_and_undone(colors, mode, capsys):
+    before = colors.tree()
+    assert sort(colors, mode, "--unknown", "0", "--unsure", "0") == 0
     assert "8 red" in capsys.readouterr().out
-    rows = table(world)
+    rows = table(colors)
     assert len(rows) == 24
     for row in rows:
         assert row["path"].split("/")[-2] == row["label"] == row["folder"]
-        assert (world.out / row["placed"]).exists()
-    assert main(["undo", str(world.out)]) == 0
-    assert world.tree() == before
+        assert (colors.out / row["placed"]).exists()
+    assert main(["undo", str(colors.out)]) == 0
+    assert colors.tree() == before
 
 
-def test_the_same_again_and_with_other_examples(world, capsys):
-    assert sort(world) == 0
-    first = world.tree()
-    assert sort(world) == 0
-    assert world.tree() == first
+def test_sorting_again_with_the_same_and_with_other_examples(colors, capsys):
+    def without_journal():
+        return {name: what for name, what in colors.tree().items() if "/journal/" not in name}
+
+    assert sort(colors) == 0
+    first = without_journal()
+    assert sort(colors) == 0
+    assert without_journal() == first
     for name in ("blue", "red"):
-        (world.examples / name).rename(world.examples / f"{name}ish")
-    assert sort(world, "--copy") == 0
-    assert not (world.out / "red").exists()
-    assert (world.out / "redish").is_dir()
+        (colors.examples / name).rename(colors.examples / f"{name}ish")
+    assert sort(colors, "--copy") == 0
+    assert not (colors.out / "red").exists()
+    assert (colors.out / "redish").is_dir()
 
 
-def test_what_was_moved_stays_and_new_pictures_are_added(world, capsys):
-    before = world.tree()
-    assert sort(world, "--move", "--unknown", "0") == 0
-    assert sort(world, "--move") == 0
-    assert sort(world, "--copy") == 2
-    assert "holds pictures that were moved into it; go on with --move" in capsys.readouterr().err
-    new = picture(world.pile / "new.png", (210, 50, 40), 999)
-    assert sort(world, "--move", "--unknown", "0") == 0
-    assert (world.out / "red" / "new.png").exists()
-    assert len(table(world)) == 25
-    assert main(["undo", str(world.out)]) == 0
+def test_what_was_moved_stays_and_new_pictures_are_added(colors, capsys):
+    before = colors.tree()
+    assert sort(colors, "--move", "--unknown", "0") == 0
+    assert sort(colors, "--move") == 0
+    assert sort(colors, "--copy") == 2
+    assert "holds pictures that were moved into it; continue with --move" in capsys.readouterr().err
+    new = picture(colors.pictures / "new.png", (210, 50, 40), 999)
+    assert sort(colors, "--move", "--unknown", "0") == 0
+    assert (colors.out / "red" / "new.png").exists()
+    assert len(table(colors)) == 25
+    assert main(["undo", str(colors.out)]) == 0
     new.unlink()
-    assert world.tree() == before
+    assert colors.tree() == before
 
 
-def test_an_interrupted_move_goes_on_with_the_same_command(world, monkeypatch, capsys):
+def test_an_interrupted_move_is_continued_by_the_same_command(colors, monkeypatch, capsys):
     from protorect.sorting import folder
 
-    before = world.tree()
+    before = colors.tree()
     place, count = folder.place, 0
 
     def interrupted(*given):
@@ -71,70 +78,74 @@ def test_an_interrupted_move_goes_on_with_the_same_command(world, monkeypatch, c
         count += 1
         if count == 10:
             raise KeyboardInterrupt
-        place(*given)
+        return place(*given)
 
     monkeypatch.setattr(folder, "place", interrupted)
-    assert sort(world, "--move") == 130
+    assert sort(colors, "--move") == 130
     monkeypatch.setattr(folder, "place", place)
-    assert len(list(world.pile.rglob("*.png"))) == 15
-    assert sort(world, "--move", pictures=f"{world.pile}/**/*.png") == 0
+    assert len(list(colors.pictures.rglob("*.png"))) == 15
+    assert sort(colors, "--move", pictures=f"{colors.pictures}/**/*.png") == 0
     assert "15 left by an interruption, now in their place" in capsys.readouterr().out
-    assert len(table(world)) == 24
-    assert main(["undo", str(world.out)]) == 0
-    assert world.tree() == before
+    assert len(table(colors)) == 24
+    assert main(["undo", str(colors.out)]) == 0
+    assert colors.tree() == before
 
 
-def test_unreadable_pictures_are_in_the_table_of_errors(world, capsys):
-    (world.pile / "broken.jpg").write_bytes(b"\xff\xd8\xff")
-    (world.pile / "notes.txt").write_text("hello")
-    assert sort(world) == 1
-    assert table(world, "errors.csv")[0]["reason"] == "not a picture in a format read here"
-    assert len(table(world)) == 24
-    told = capsys.readouterr()
-    assert "broken.jpg: not a picture" in told.err
-    assert "1 other files left alone" in told.out
-    (world.pile / "broken.jpg").unlink()
-    assert sort(world) == 0
-    assert not (world.out / "errors.csv").exists()
+def test_unreadable_pictures_are_in_the_table_of_errors(colors, capsys):
+    (colors.pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff")
+    (colors.pictures / "notes.txt").write_text("hello")
+    assert sort(colors) == 1
+    assert table(colors, "errors.csv")[0]["reason"] == "not a picture in a format read here"
+    assert len(table(colors)) == 24
+    printed = capsys.readouterr()
+    assert "broken.jpg: not a picture" in printed.err
+    assert "1 other files left alone" in printed.out
+    (colors.pictures / "broken.jpg").unlink()
+    assert sort(colors) == 0
+    assert not (colors.out / "errors.csv").exists()
 
 
-def test_the_output_may_lie_in_the_pile_and_the_examples_too(world):
-    world.out = world.pile / "sorted"
-    shutil.move(world.examples, world.pile / "examples")
-    world.examples = world.pile / "examples"
-    before = world.tree()
-    assert sort(world, "--move") == 0
-    assert len(table(world)) == 24
-    assert sort(world, "--move") == 0
-    assert len(table(world)) == 24
-    assert main(["undo", str(world.out)]) == 0
-    assert world.tree() == before
+def test_output_and_examples_may_lie_among_the_pictures(colors):
+    colors.out = colors.pictures / "sorted"
+    shutil.move(colors.examples, colors.pictures / "examples")
+    colors.examples = colors.pictures / "examples"
+    before = colors.tree()
+    assert sort(colors, "--move") == 0
+    assert len(table(colors)) == 24
+    assert sort(colors, "--move") == 0
+    assert len(table(colors)) == 24
+    assert main(["undo", str(colors.out)]) == 0
+    assert colors.tree() == before
 
 
-def test_the_same_picture_twice_and_an_example_in_the_pile(world, capsys):
-    shutil.copy(world.pile / "red" / "0.png", world.pile / "twin.png")
-    shutil.copy(world.examples / "blue" / "0.png", world.pile / "shown.png")
-    assert sort(world) == 0
-    rows = {os.path.basename(row["path"]): row for row in table(world)}
+def test_a_picture_twice_and_a_copy_of_an_example(colors, capsys):
+    shutil.copy(colors.pictures / "red" / "0.png", colors.pictures / "twin.png")
+    shutil.copy(colors.examples / "blue" / "0.png", colors.pictures / "shown.png")
+    assert sort(colors) == 0
+    rows = {os.path.basename(row["path"]): row for row in table(colors)}
     assert rows["shown.png"]["label"] == "blue"
     assert "1 already among the examples" in capsys.readouterr().out
-    twins = [row for row in table(world) if row["path"].endswith(("red/0.png", "twin.png"))]
+    twins = [row for row in table(colors) if row["path"].endswith(("red/0.png", "twin.png"))]
     assert twins[0]["probability"] == twins[1]["probability"]
 
 
-def test_foreign_pictures_go_to_unknown(world):
+def test_distractors_are_unknown(colors):
     for seed in range(8):
-        picture(world.pile / "other" / f"{seed}.png", OTHER, 100 + seed)
-    assert sort(world) == 0
-    foreign = [row["folder"] for row in table(world) if "/other/" in row["path"]]
-    assert foreign.count("_unknown") >= 6
+        picture(colors.pictures / "other" / f"{seed}.png", OTHER, 100 + seed)
+    assert sort(colors) == 0
+    folders = [row["folder"] for row in table(colors) if "/other/" in row["path"]]
+    assert folders.count("_unknown") >= 6
 
 
-def test_tables_elsewhere(world, tmp_path):
+def test_tables_in_other_places_and_formats(colors, tmp_path):
     pytest.importorskip("pyarrow")
-    assert sort(world, "--csv", str(tmp_path / "mine.csv"), "--parquet") == 0
-    assert (tmp_path / "mine.csv").read_text() == (world.out / "predictions.csv").read_text()
-    assert (world.out / "predictions.parquet").stat().st_size > 100
+    assert sort(colors, "--csv", str(tmp_path / "mine.csv"), "--parquet") == 0
+    assert (tmp_path / "mine.csv").read_text() == (colors.out / "predictions.csv").read_text()
+    assert (colors.out / "predictions.parquet").stat().st_size > 100
+    header = "path,label,probability,runner_up,margin,familiarity,folder,placed,ood"
+    assert (tmp_path / "mine.csv").read_text().splitlines()[0] == header
+    for row in table(colors):
+        assert float(row["ood"]) == pytest.approx(1 - float(row["familiarity"]))
 
 
 @pytest.mark.parametrize(
@@ -147,20 +158,62 @@ def test_tables_elsewhere(world, tmp_path):
         (["--device", "nowhere"], "device 'nowhere' cannot be used"),
     ],
 )
-def test_mistakes_end_with_a_sentence_and_touch_nothing(world, capsys, more, message):
-    before = world.tree()
-    assert sort(world, *more) == 2
+def test_mistakes_are_reported_and_nothing_is_touched(colors, capsys, more, message):
+    before = colors.tree()
+    assert sort(colors, *more) == 2
     assert message in capsys.readouterr().err
-    assert world.tree() == before
+    assert colors.tree() == before
 
 
-def test_undo_of_something_else(world, capsys):
-    assert main(["undo", str(world.pile)]) == 2
+def test_undo_of_a_folder_that_was_not_sorted(colors, capsys):
+    assert main(["undo", str(colors.pictures)]) == 2
     assert "has no journal of `protorect sort`" in capsys.readouterr().err
 
 
-def test_an_empty_pile(world, capsys):
-    (world.root / "empty").mkdir()
-    assert sort(world, pictures=world.root / "empty") == 2
+def test_no_pictures_are_an_error(colors, capsys):
+    (colors.root / "empty").mkdir()
+    assert sort(colors, pictures=colors.root / "empty") == 2
     assert "there is no picture to sort" in capsys.readouterr().err
-    assert not world.out.exists()
+    assert not colors.out.exists()
+
+
+@pytest.mark.parametrize("command", ["sort", "undo"])
+def test_a_second_command_on_one_folder_is_refused(colors, capsys, command):
+    assert sort(colors) == 0
+    before = {name: what for name, what in colors.tree().items() if not name.endswith("/lock")}
+    with open_folder(colors.out):
+        code = sort(colors) if command == "sort" else main(["undo", str(colors.out)])
+    assert code == 2
+    assert f"{colors.out} is being written by another command" in capsys.readouterr().err
+    assert colors.tree() == before
+
+
+def test_sorting_at_the_same_time_loses_no_picture(colors):
+    halves = [colors.root / "half 0", colors.root / "half 1"]
+    for number, path in enumerate(sorted(colors.pictures.rglob("*.png"))):
+        half = halves[number % 2] / path.parent.name
+        half.mkdir(parents=True, exist_ok=True)
+        path.rename(half / path.name)
+    before = colors.tree()
+    given = ["--examples", colors.examples, "--out", colors.out, "--network", colors.weights]
+    code = "import sys; from protorect.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "sort", "--move", "--no-sheet", *map(str, given)]
+    processes = [
+        subprocess.Popen([*command, str(half)], stderr=subprocess.DEVNULL) for half in halves
+    ]
+    codes = sorted(process.wait() for process in processes)
+    assert codes in ([0, 0], [0, 2])  # one after the other, or one was refused
+    assert main(["undo", str(colors.out)]) == 0
+    assert colors.tree() == before
+
+
+def test_links_that_cannot_be_made_are_reported(colors, monkeypatch, capsys):
+    def forbidden(*_, **__):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "symlink", forbidden)
+    assert sort(colors) == 0
+    assert "24 hard links, as symbolic links cannot be made here" in capsys.readouterr().out
+    monkeypatch.setattr(os, "link", forbidden)
+    assert sort(colors) == 0
+    assert "24 copies, as links cannot be made here" in capsys.readouterr().out

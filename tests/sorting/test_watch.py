@@ -1,59 +1,58 @@
-"""What arrives is sorted, once it is whole."""
+"""Pictures that arrive are sorted once they are complete."""
 
 import time
 
 import pytest
 
-from helpers.sorting import COLOURS, picture
-from protorect.sorting import watch as watching
-from protorect.sorting.folder import SortedFolder
-from protorect.sorting.sort import SortOptions, sort_into
+from helpers.sorting import COLORS, picture, undo
+from protorect.cli import main
+from protorect.sorting.sort import SortOptions
+from protorect.sorting.watch import watch
 from protorect.uncertainty.thresholds import Thresholds
 
 
 @pytest.mark.parametrize("mode", ["link", "move"])
-def test_arrivals_are_sorted_and_undone(world, monkeypatch, mode):
-    before = world.tree()
+def test_arriving_pictures_are_sorted_and_undone(colors, monkeypatch, mode):
+    before = colors.tree()
     options = SortOptions(mode=mode, thresholds=Thresholds(0, 0))
-    sorter, done = sort_into(world.pile, world.examples, world.out, options, source=world.weights)
-    assert done.added == 24
-    inbox = world.pile / "inbox"
-    looks = 0
+    results = watch(colors.pictures, colors.examples, colors.out, options, source=colors.weights)
+    assert len(next(results).folder.placements) == 24
+    assert main(["undo", str(colors.out)]) == 2  # the lock is held
+    inbox = colors.pictures / "inbox"
+    scans = 0
 
     def sleep(_):
-        nonlocal looks
-        looks += 1
-        if looks == 1:
-            picture(inbox / "whole.png", COLOURS["red"], 500)
-            whole = picture(inbox / "slow.png", COLOURS["blue"], 501).read_bytes()
-            (inbox / "slow.png").write_bytes(whole[:50])
+        nonlocal scans
+        scans += 1
+        if scans == 1:
+            picture(inbox / "whole.png", COLORS["red"], 500)
+            sleep.whole = picture(inbox / "slow.png", COLORS["blue"], 501).read_bytes()
+            (inbox / "slow.png").write_bytes(sleep.whole[:50])
             (inbox / "broken.png").write_bytes(b"no picture")
-            sleep.whole = whole
-        if looks == 2:
+        if scans == 2:
             (inbox / "slow.png").write_bytes(sleep.whole)
-        if looks > 20:
-            raise AssertionError("nothing came")
+        assert scans <= 20, "no picture was sorted"
 
     monkeypatch.setattr(time, "sleep", sleep)
-    rounds = watching.watch(sorter, world.pile, done.folder)
-    first, second = next(rounds), next(rounds)
-    rounds.close()
-    assert [entry.to for entry in first.folder.batches[1].entries] == ["red/whole.png"]
+    first = next(results)
+    assert [one.target for one in first.folder.plans[1].placements] == ["red/whole.png"]
     assert [problem.reason for problem in first.problems] == ["not a picture in a format read here"]
-    assert [entry.to for entry in second.folder.batches[2].entries] == ["blue/slow.png"]
+    second = next(results)
+    assert [one.target for one in second.folder.plans[2].placements] == ["blue/slow.png"]
     assert second.problems == ()  # the broken one is not tried again
-    assert len((world.out / "predictions.csv").read_text().splitlines()) == 27
-    assert SortedFolder.open(world.out).undo() == []
+    results.close()
+    assert len((colors.out / "predictions.csv").read_text().splitlines()) == 27
+    assert undo(colors) == []
     for path in inbox.iterdir():
         path.unlink()
     inbox.rmdir()
-    assert world.tree() == before
+    assert colors.tree() == before
 
 
-def test_nothing_there_yet(world):
-    empty = world.root / "inbox"
+def test_without_pictures_nothing_is_left_behind(colors):
+    empty = colors.root / "inbox"
     empty.mkdir()
-    given = (empty, world.examples, world.out, SortOptions())
-    _, done = sort_into(*given, source=world.weights, may_be_empty=True)
-    assert done.added == 0
-    assert not world.out.exists()
+    results = watch(empty, colors.examples, colors.out, SortOptions(), source=colors.weights)
+    assert next(results).folder.placements == []
+    results.close()
+    assert not colors.out.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -83,6 +84,12 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8, completely or not at all."""
     with written_whole(path) as beside:
         beside.write_text(text, encoding="utf-8")
+
+
+def sha256_of_file(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of a file in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_target(target: Path, path: str | os.PathLike[str]) -> None:

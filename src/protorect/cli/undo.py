@@ -1,4 +1,4 @@
-"""`protorect undo`: everything that `protorect sort` did to a folder taken back."""
+"""`protorect undo`: restore the state before `protorect sort`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from protorect.errors import DataError
 
 DESCRIPTION = """\
 Put back every picture that `protorect sort --move` moved into DIR, remove its links and copies, and
-what else was made there. A copy or a table that you have changed stays. Interrupted, give the same
-command again.
+what else was made there. A copy or a table that you have changed stays, and so does a copy whose
+original is gone. If it is interrupted, give the same command again.
 """
 
 
@@ -19,7 +19,7 @@ def add_to(verbs: Any) -> None:
     """Add this verb to the parser."""
     parser = verbs.add_parser(
         "undo",
-        help="take back what `protorect sort` did",
+        help="undo `protorect sort`",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -28,18 +28,17 @@ def add_to(verbs: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Undo; 1 if something had to be left."""
+    """Undo; 1 if some files had to be left."""
     from protorect.cli.output import listed
     from protorect.cli.progress import progress_bar
-    from protorect.sorting.folder import SortedFolder
-    from protorect.sorting.journal import FOLDER
+    from protorect.sorting.folder import open_folder, was_sorted_into
 
-    if not (options.folder / FOLDER).is_dir():
+    if not was_sorted_into(options.folder):
         raise DataError(f"{options.folder} has no journal of `protorect sort`; nothing to undo.")
-    folder = SortedFolder.open(options.folder)
-    with progress_bar("pictures") as progress:
+    with open_folder(options.folder) as folder, progress_bar("pictures") as progress:
+        pictures = len(folder.placements)
         problems = folder.undo(progress)
     listed("left as they are", [f"{path}: {reason}" for path, reason in problems])
     if not problems:
-        print(f"{len(folder.entries)} pictures are as they were")
+        print(f"{pictures} pictures are as they were")
     return 1 if problems else 0

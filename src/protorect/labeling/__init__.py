@@ -1,1 +1,1 @@
-"""A few labelled examples and a pile of pictures: labels, folders, a contact sheet."""
+"""From a few labeled examples and many pictures to labels with probabilities."""

@@ -1,9 +1,9 @@
-"""A classifier of pictures from a few examples, in Python."""
+"""An image classifier from a few examples, in Python."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,25 @@ from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
 from protorect.errors import DataError
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
-from protorect.labeling.examples import Examples, ExampleSource, find_examples, read_labels
+from protorect.labeling.examples import (
+    Examples,
+    ExampleSource,
+    find_examples,
+    labels_of_readable,
+)
 from protorect.labeling.predictions import UNKNOWN, UNSURE, Prediction, Predictions
 from protorect.labeling.saved import load_classifier, save_classifier
 from protorect.methods import method as checked_method
-from protorect.uncertainty.predict import classify
+from protorect.uncertainty.classify import classify
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 
 @dataclass(frozen=True)
 class ImageClassifier:
-    """Examples as features, and the network that made them.
+    """Features of labeled examples, and the network that computed them.
 
-    Make one by `from_examples` or `load`. It keeps nothing of the piles it labels: what a pile
-    says about the classes is used for that pile.
+    Make one by `from_examples` or `load`. It keeps nothing of the pictures it labels: what they
+    say about the classes is used for their own labels only.
 
     Parameters
     ----------
@@ -40,17 +45,17 @@ class ImageClassifier:
     support, labels
         (n, dim), and the positions of their classes, (n,).
     contents
-        SHA-256 of the examples' files, in step.
+        SHA-256 of the files of the examples, (n,).
     classes
         The labels, sorted.
     method
-        The name of a method; None for one that suits the size of the pile.
+        The name of a method; None for one that suits the number of pictures.
     thresholds
         When a picture is set aside.
     problems
         Examples that could not be read.
     cache
-        Where features are kept; None for nowhere.
+        The folder where features are cached; None for no cache.
     """
 
     embedder: Embedder
@@ -77,7 +82,7 @@ class ImageClassifier:
         device: str = "cpu",
         progress: Progress | None = None,
     ) -> ImageClassifier:
-        """Learn classes from a few labelled pictures each.
+        """Make a classifier from a few labeled pictures per class.
 
         Parameters
         ----------
@@ -87,11 +92,11 @@ class ImageClassifier:
         source
             The network: a run, a file of weights, a pretrained backbone, `onnx:PATH`, `hf:NAME`.
         method
-            The name of a method; None for one that suits the size of the pile.
+            The name of a method; None for one that suits the number of pictures.
         thresholds
             When a picture is set aside.
         cache
-            The folder where features are kept; True for the user's cache folder, False for none.
+            The folder where features are cached; True for the user's cache folder, False for none.
         precision
             Of the network: "auto", "bfloat16" or "float32".
         device
@@ -103,16 +108,16 @@ class ImageClassifier:
             checked_method(method)
         found = examples if isinstance(examples, Examples) else find_examples(examples)
         embedder = load_embedder(source, precision=precision, device=device)
-        folder = user_cache() if cache is True else None if cache is False else cache
-        with FeatureCache(folder) as kept:
-            embedded = embed_pictures(found.pictures, embedder, kept, progress)
-        labels = read_labels(found, embedded)
-        positions = {name: place for place, name in enumerate(found.classes)}
+        folder = _cache_folder(cache)
+        with FeatureCache(folder) as features:
+            embedded = embed_pictures(found.pictures, embedder, features, progress)
+        positions = {name: position for position, name in enumerate(found.classes)}
+        labels = [positions[label] for label in labels_of_readable(found, embedded)]
         return cls(
             embedder,
             os.fspath(source),
             embedded.features,
-            np.array([positions[label] for label in labels], np.int64),
+            np.array(labels, np.int64),
             embedded.contents,
             found.classes,
             method,
@@ -128,58 +133,71 @@ class ImageClassifier:
         thresholds: Thresholds | None = None,
         progress: Progress | None = None,
     ) -> Predictions:
-        """Label a pile of pictures, all together: the pile corrects what the examples say.
+        """Label pictures together: where they lie rectifies the prototypes of the examples.
 
         Parameters
         ----------
         pictures
             A folder, a pattern, a list file, a picture, or several of those.
         thresholds
-            When a picture is set aside; the classifier's own if not given.
+            When a picture is set aside; by default those of the classifier.
         progress
             Called with the number of pictures done and the number of all.
         """
-        pile = pictures if isinstance(pictures, FoundPictures) else find_pictures(pictures)
-        embedded = self.embed(pile.pictures, progress)
-        return self.sort(embedded, thresholds or self.thresholds)
+        found = pictures if isinstance(pictures, FoundPictures) else find_pictures(pictures)
+        embedded = self.embed(found.pictures, progress)
+        return self.predict_embedded(embedded, thresholds or self.thresholds)
 
     def embed(
         self, pictures: tuple[StoredPicture, ...], progress: Progress | None = None
     ) -> Embedded:
-        """Features of pictures by this classifier's network."""
-        with FeatureCache(self.cache) as kept:
-            return embed_pictures(pictures, self.embedder, kept, progress)
+        """Compute features of pictures by this classifier's network."""
+        with FeatureCache(self.cache) as features:
+            return embed_pictures(pictures, self.embedder, features, progress)
 
-    def sort(self, pile: Embedded, thresholds: Thresholds) -> Predictions:
-        """Label pictures whose features are known."""
-        of_example = dict(zip(self.contents, self.labels.tolist(), strict=True))
-        unlabelled = [i for i, content in enumerate(pile.contents) if content not in of_example]
-        rows: dict[int, Prediction] = {}
-        used = self.method or ""
-        if unlabelled:
-            whole = len(unlabelled) == len(pile.pictures)
-            features = pile.features if whole else pile.features[unlabelled]
-            found = classify(self.support, self.labels, features, self.method)
-            used = found.method
-            columns = (found.best, found.second, found.probability, found.second_probability)
-            answers = zip(
-                *(column.tolist() for column in (*columns, found.familiarity)), strict=True
-            )
-            for i, answer in zip(unlabelled, answers, strict=True):
-                rows[i] = self._prediction(pile.pictures[i].file, answer, thresholds)
-        for i, content in enumerate(pile.contents):
-            if content in of_example:
-                label = self.classes[of_example[content]]
-                rows[i] = Prediction(pile.pictures[i].file, label, 1.0, "", 1.0, 1.0, label)
+    def predict_embedded(self, embedded: Embedded, thresholds: Thresholds) -> Predictions:
+        """Label pictures whose features are known; copies of examples have their label."""
+        known = dict(zip(self.contents, self.labels.tolist(), strict=True))
+        files = [picture.file for picture in embedded.pictures]
+        rows: list[Prediction | None] = [None] * len(files)
+        new = []
+        for i, content in enumerate(embedded.contents):
+            if content in known:
+                label = self.classes[known[content]]
+                rows[i] = Prediction(files[i], label, 1.0, "", 1.0, 1.0, label)
+            else:
+                new.append(i)
+        method = self.method or ""
+        if new:
+            features = embedded.features if len(new) == len(files) else embedded.features[new]
+            result = classify(self.support, self.labels, features, self.method)
+            method = result.method
+            for i, best, second, probability, next_probability, ood in zip(
+                new,
+                result.best.tolist(),
+                result.second.tolist(),
+                result.probability.tolist(),
+                result.second_probability.tolist(),
+                result.ood.tolist(),
+                strict=True,
+            ):
+                label, runner_up = self.classes[best], self.classes[second]
+                folder = label
+                if 1 - ood < thresholds.unknown:
+                    folder = UNKNOWN
+                elif probability < thresholds.unsure:
+                    folder = UNSURE
+                margin = probability - next_probability
+                rows[i] = Prediction(
+                    files[i], label, probability, runner_up, margin, 1 - ood, folder
+                )
         return Predictions(
-            tuple(rows[i] for i in range(len(pile.pictures))),
-            pile.problems,
-            tuple(
-                p.file for p, c in zip(pile.pictures, pile.contents, strict=True) if c in of_example
-            ),
+            tuple(row for row in rows if row is not None),
+            embedded.problems,
+            tuple(file for file, c in zip(files, embedded.contents, strict=True) if c in known),
             self.classes,
-            used,
-            tuple(content.hex() for content in pile.contents),
+            method,
+            tuple(content.hex() for content in embedded.contents),
         )
 
     def save(self, path: PathLike) -> None:
@@ -220,39 +238,19 @@ class ImageClassifier:
         cache, precision, device
             As in `from_examples`.
         """
-        loaded, network = load_classifier(path)
-        where = loaded["source"] if source is None else os.fspath(source)
-        embedder = load_embedder(where, precision=precision, device=device)
-        folder = user_cache() if cache is True else None if cache is False else cache
-        self = cls(**(loaded | {"embedder": embedder, "source": where, "cache": folder}))
+        fields, network = load_classifier(path)
+        fields["source"] = fields["source"] if source is None else os.fspath(source)
+        embedder = load_embedder(fields["source"], precision=precision, device=device)
         if embedder.digest != network:
             raise DataError(
-                f"{path} was made with other weights, preprocessing or precision than {where} has "
-                "now; make it again from its examples."
+                f"{path} was made with other weights, preprocessing or precision than "
+                f"{fields['source']} has now; make it again from its examples."
             )
-        return self
-
-    def with_thresholds(self, thresholds: Thresholds) -> ImageClassifier:
-        """The same classifier that sets pictures aside at other points."""
-        return replace(self, thresholds=thresholds)
-
-    def _prediction(
-        self, file: str, answer: tuple[int, int, float, float, float], thresholds: Thresholds
-    ) -> Prediction:
-        best, second, probability, runner_up, familiarity = answer
-        label, other = self.classes[best], self.classes[second]
-        folder = label
-        if familiarity < thresholds.unknown:
-            folder = UNKNOWN
-        elif probability < thresholds.unsure:
-            folder = UNSURE
-        return Prediction(
-            file, label, probability, other, probability - runner_up, familiarity, folder
-        )
+        return cls(embedder=embedder, cache=_cache_folder(cache), **fields)
 
 
 def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any) -> Predictions:
-    """Label a pile of pictures from a few examples; no file is touched.
+    """Label pictures from a few examples; no file is touched.
 
     Parameters
     ----------
@@ -263,8 +261,13 @@ def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any
     options
         Those of `ImageClassifier.from_examples`.
     """
-    found = find_examples(examples)
-    pile = find_pictures(pictures).without(files=[picture.file for picture in found.pictures])
-    if not pile.pictures:
+    known = find_examples(examples)
+    found = find_pictures(pictures).without(files=[picture.file for picture in known.pictures])
+    if not found.pictures:
         raise DataError("there is no picture to sort.")
-    return ImageClassifier.from_examples(found, **options).predict(pile)
+    return ImageClassifier.from_examples(known, **options).predict(found)
+
+
+def _cache_folder(cache: PathLike | bool) -> PathLike | None:
+    """The folder of True, False or a path."""
+    return user_cache() if cache is True else None if cache is False else cache

@@ -1,4 +1,4 @@
-"""The labelled examples: class folders, or a table of paths and labels."""
+"""Labeled examples: class folders, or a table of paths and labels."""
 
 from __future__ import annotations
 
@@ -17,19 +17,15 @@ from protorect.images.find import read_text
 from protorect.images.stored import PathLike, StoredPicture
 
 ExampleSource = PathLike | Mapping[str, Sequence[PathLike]]
-_WAYS_TO_GIVE = "a folder of class folders, as EXAMPLES/cat/1.jpg, or a CSV file with path,label"
+_FORMS = "a folder of class folders, as EXAMPLES/cat/1.jpg, or a CSV file with path,label"
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Labelled pictures, before they are read.
+    """Labeled pictures, before they are read.
 
-    Parameters
-    ----------
-    pictures, labels
-        In step.
-    classes
-        Every class, sorted; one without a picture included.
+    There is one of `labels` for each of `pictures`; `classes` are sorted and include those without
+    a picture.
     """
 
     pictures: tuple[StoredPicture, ...]
@@ -59,10 +55,10 @@ def find_examples(source: ExampleSource) -> Examples:
         examples = _from_table(os.fspath(source))
     else:
         where = printable(os.fspath(source))
-        raise DataError(f"there are no examples at {where}; give {_WAYS_TO_GIVE}.")
+        raise DataError(f"there are no examples at {where}; give {_FORMS}.")
     if len(examples.classes) < 2:
         only = f"one class only, {examples.classes[0]!r}" if examples.classes else "no class"
-        raise DataError(f"the examples have {only}; give at least two classes: {_WAYS_TO_GIVE}.")
+        raise DataError(f"the examples have {only}; give at least two classes: {_FORMS}.")
     return examples
 
 
@@ -114,22 +110,19 @@ def _examples(rows: Sequence[tuple[StoredPicture, str]], names: Iterable[str]) -
     return Examples(tuple(picture for picture, _ in rows), labels, classes)
 
 
-def read_labels(found: Examples, embedded: Embedded) -> list[str]:
-    """Labels of the examples that could be read: some of every class, each picture in one only."""
-    unread = {problem.path for problem in embedded.problems}
-    pairs = zip(found.pictures, found.labels, strict=True)
-    labels = [label for picture, label in pairs if picture.file not in unread]
-    _check_labels(found, embedded, labels)
-    return labels
+def labels_of_readable(examples: Examples, embedded: Embedded) -> list[str]:
+    """Labels of the examples that could be read.
 
-
-def _check_labels(found: Examples, embedded: Embedded, labels: list[str]) -> None:
-    for name in sorted(set(found.classes) - set(labels)):
-        pairs = zip(found.pictures, found.labels, strict=True)
-        unread = [picture.path for picture, label in pairs if label == name]
-        told = f" ({len(unread)} unreadable: {', '.join(unread[:3])})" if unread else ""
+    DataError if a class has none of them, or if one picture has two labels.
+    """
+    unreadable = {problem.path for problem in embedded.problems}
+    pairs = list(zip(examples.pictures, examples.labels, strict=True))
+    labels = [label for picture, label in pairs if picture.file not in unreadable]
+    for name in sorted(set(examples.classes) - set(labels)):
+        paths = [picture.path for picture, label in pairs if label == name]
+        which = f" ({len(paths)} unreadable: {', '.join(paths[:3])})" if paths else ""
         raise DataError(
-            f"the class {name} has no readable example{told}. Add at least one .jpg or .png."
+            f"the class {name} has no readable example{which}. Add at least one .jpg or .png."
         )
     first: dict[bytes, tuple[str, str]] = {}
     for picture, content, label in zip(embedded.pictures, embedded.contents, labels, strict=True):
@@ -139,3 +132,4 @@ def _check_labels(found: Examples, embedded: Embedded, labels: list[str]) -> Non
                 f"the same picture is an example of two classes: {path} ({other}) and "
                 f"{picture.path} ({label}). Remove one of them."
             )
+    return labels

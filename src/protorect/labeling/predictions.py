@@ -1,11 +1,11 @@
-"""What a pile was sorted into: columns, and the tables they can be written as."""
+"""Predicted labels of pictures, and the tables they are written as."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,11 +21,11 @@ UNKNOWN, UNSURE = "_unknown", "_unsure"
 
 
 class Prediction(NamedTuple):
-    """What one picture was taken for.
+    """The predicted label of one picture.
 
-    `label` is the likeliest class, also where the picture was set aside; `folder` is where it
-    goes: its label, `_unknown` or `_unsure`. `margin` is the lead of its probability over the
-    runner-up's; `familiarity` is about the share of the class's pictures that are less like it.
+    `label` is the most probable class, also where the picture is set aside; `folder` is where it
+    goes: its label, `_unknown` or `_unsure`. `margin` is the difference of its probability and the
+    runner-up's; `familiarity` is 1 - `ood`.
     """
 
     path: str
@@ -36,28 +36,33 @@ class Prediction(NamedTuple):
     familiarity: float
     folder: str
 
+    @property
+    def ood(self) -> float:
+        """Out-of-distribution score in 0 .. 1, higher is more out-of-distribution."""
+        return round(1 - self.familiarity, 12)
 
-COLUMNS = Prediction._fields
+
+COLUMNS = (*Prediction._fields, "ood")
 
 
 @dataclass(frozen=True)
 class Predictions(Sequence[Prediction]):
-    """Predictions of a pile, in the order of its pictures.
+    """Predictions in the order of the pictures.
 
     Parameters
     ----------
     rows
         One for each picture that could be read.
     problems
-        The pictures that could not be.
+        The pictures that could not be read.
     examples
-        Which pictures of the pile have the content of an example, and so have its label.
+        The pictures that have the content, and so the label, of an example.
     classes
-        The labels there are.
+        The labels.
     method
         The name of the method that was used.
     contents
-        SHA-256 of each picture's file, in hexadecimal, in step with `rows`.
+        SHA-256 of each picture's file in hexadecimal, one for each of `rows`.
     """
 
     rows: tuple[Prediction, ...]
@@ -70,18 +75,18 @@ class Predictions(Sequence[Prediction]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, place: Any) -> Any:
-        """A prediction, or several."""
-        return self.rows[place]
+    def __getitem__(self, index: Any) -> Any:
+        """A prediction, or a slice of them."""
+        return self.rows[index]
 
     @property
     def labels(self) -> list[str]:
-        """The likeliest class of every picture."""
+        """The most probable class of every picture."""
         return [row.label for row in self.rows]
 
     @property
     def frame(self) -> pandas.DataFrame:
-        """As a pandas frame, a row a picture."""
+        """The predictions as a pandas frame, one row per picture."""
         try:
             import pandas
         except ImportError as error:
@@ -92,19 +97,20 @@ class Predictions(Sequence[Prediction]):
 
     def columns(self) -> dict[str, list[Any]]:
         """Lists by the name of their column."""
-        return {name: [getattr(row, name) for row in self.rows] for name in COLUMNS}
+        return _columns(self.rows)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file, whole or not at all."""
-        write_text(path, table_text(COLUMNS, map(written_row, self.rows)))
+        rows = map(rounded, self.rows)
+        write_text(path, table_text(COLUMNS, ((*row, row.ood) for row in rows)))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file, whole or not at all."""
         write_parquet(path, self.rows)
 
 
-def written_row(row: Prediction) -> Prediction:
-    """A prediction as it is written: a printable path, numbers of four digits."""
+def rounded(row: Prediction) -> Prediction:
+    """A prediction for a table: a printable path, numbers of four digits."""
     return row._replace(
         path=printable(row.path),
         probability=round(row.probability, 4),
@@ -113,8 +119,8 @@ def written_row(row: Prediction) -> Prediction:
     )
 
 
-def table_text(header: Sequence[str], rows: Any) -> str:
-    """Rows as comma-separated text."""
+def table_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as comma-separated text."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -123,7 +129,7 @@ def table_text(header: Sequence[str], rows: Any) -> str:
 
 
 def check_parquet() -> Any:
-    """pyarrow, or the line that installs it."""
+    """Import pyarrow, or raise with the line that installs it."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -137,7 +143,10 @@ def check_parquet() -> Any:
 def write_parquet(path: str | os.PathLike[str], rows: Sequence[Prediction]) -> None:
     """Write predictions as Parquet, whole or not at all."""
     pyarrow = check_parquet()
-    written = [written_row(row) for row in rows]
-    table = pyarrow.table({name: [getattr(row, name) for row in written] for name in COLUMNS})
-    with written_whole(path) as beside:
-        pyarrow.parquet.write_table(table, beside)
+    table = pyarrow.table(_columns([rounded(row) for row in rows]))
+    with written_whole(path) as temporary:
+        pyarrow.parquet.write_table(table, temporary)
+
+
+def _columns(rows: Sequence[Prediction]) -> dict[str, list[Any]]:
+    return {name: [getattr(row, name) for row in rows] for name in COLUMNS}

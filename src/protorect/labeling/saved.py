@@ -1,4 +1,4 @@
-"""A classifier in one file: features of its examples, their labels, and what made them."""
+"""The file of an image classifier: features and labels of its examples, and its network."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def save_classifier(
     labels: NDArray[np.int64],
     config: dict[str, Any],
 ) -> None:
-    """Write features and labels of examples, and everything else as JSON."""
+    """Write features and labels of the examples, and the rest as JSON."""
     tensors = {"support": torch.from_numpy(support), "labels": torch.from_numpy(labels)}
     save_tensors(path, tensors, {"kind": KIND} | config)
 
 
 def load_classifier(path: PathLike) -> tuple[dict[str, Any], str | None]:
-    """What a classifier is made from, by name, and the digest of its network."""
+    """Read the fields of a classifier but for its network, and the digest of that."""
     tensors, config = load_tensors(path, kind=KIND)
     try:
         return _restored(tensors, config), config.get("network")

@@ -1,4 +1,4 @@
-"""The contact sheet: one page of all pictures by class, the surest first, with its thumbnails."""
+"""The contact sheet: one page of all pictures by class, the most probable first."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from markupsafe import Markup
 from protorect._utils.text import printable
 from protorect.labeling.predictions import UNKNOWN, UNSURE
 from protorect.report.page import load_template
-from protorect.sorting.evaluation import Assessment
-from protorect.sorting.journal import Entry
+from protorect.sorting.evaluation import Evaluation
+from protorect.sorting.journal import Placement
 from protorect.sorting.thumbnails import thumbnail_name
 
 DOUBTFUL = 0.8  # a label of less probability is marked
-_ASIDE = {UNSURE: "Unsure", UNKNOWN: "Unknown"}
-_SAID = {
-    UNSURE: "Too close to call between two classes.",
-    UNKNOWN: "Unlike the examples of every class.",
+_SET_ASIDE = {
+    UNSURE: ("Unsure", "Too close to call between two classes."),
+    UNKNOWN: ("Unknown", "Unlike the examples of every class."),
 }
 
 
@@ -43,57 +42,58 @@ class Tile:
 
 @dataclass(frozen=True)
 class Group:
-    """A class, or what was set aside, with its pictures."""
+    """The pictures of one class, or those that were set aside."""
 
     anchor: str
     title: str
-    said: str
-    examples: Sequence[Tile]
+    note: str
+    examples: Sequence[tuple[str, str]]  # thumbnail and name
     tiles: Sequence[Tile]
 
 
 def contact_sheet(
-    entries: Sequence[Entry],
+    placements: Sequence[Placement],
     classes: Sequence[str],
     examples: Sequence[tuple[str, str, str]],
     thumbnails: str,
-    assessment: Assessment | None = None,
+    evaluation: Evaluation | None = None,
     confusion: str = "",
 ) -> str:
-    """The page as HTML; everything is escaped.
+    """Render the page as HTML; everything is escaped.
 
     Parameters
     ----------
-    entries
+    placements
         All pictures.
     classes
         The labels, in the order in which they are shown.
     examples
         (file, label, SHA-256) of the examples.
     thumbnails
-        The folder with the thumbnails, beside the page.
-    assessment, confusion
-        How right the labels are, and its plot as SVG, where the truth is known.
+        The folder with the thumbnails, relative to the page.
+    evaluation, confusion
+        The accuracy and its confusion matrix as SVG, where the true labels are known.
     """
-    by_folder: dict[str, list[Entry]] = {}
-    for entry in entries:
-        by_folder.setdefault(entry.prediction.folder, []).append(entry)
-    shown: dict[str, list[Tile]] = {}
+    by_folder: dict[str, list[Placement]] = {}
+    for placement in placements:
+        by_folder.setdefault(placement.prediction.folder, []).append(placement)
+    by_label: dict[str, list[tuple[str, str]]] = {}
     for file, label, content in examples:
-        shown.setdefault(label, []).append(_example(file, content, thumbnails))
+        shown = (f"{thumbnails}/{thumbnail_name(content)}", printable(os.path.basename(file)))
+        by_label.setdefault(label, []).append(shown)
     groups = [
-        _group(number, name, by_folder.get(name, []), shown.get(name, []), thumbnails)
+        _group(number, name, by_folder.get(name, []), by_label.get(name, []), thumbnails)
         for number, name in enumerate((*classes, UNSURE, UNKNOWN))
     ]
     confused = [
-        (true, label, [_tile(entry, thumbnails, name_label=False) for entry in some])
-        for true, label, some in (assessment.confused if assessment else ())
+        (true, label, [_tile(placement, thumbnails) for placement in some])
+        for true, label, some in (evaluation.confused if evaluation else ())
     ]
-    script, style = _part("contact_sheet.js"), _part("contact_sheet.css")
+    script, style = _resource("contact_sheet.js"), _resource("contact_sheet.css")
     return _template().render(
-        total=len(entries),
+        total=len(placements),
         groups=groups,
-        assessment=assessment,
+        evaluation=evaluation,
         confused=confused,
         confusion=Markup(confusion),
         script=Markup(script),
@@ -103,48 +103,39 @@ def contact_sheet(
 
 
 def _group(
-    number: int, name: str, entries: Sequence[Entry], examples: Sequence[Tile], thumbnails: str
+    number: int,
+    name: str,
+    placements: Sequence[Placement],
+    examples: Sequence[tuple[str, str]],
+    thumbnails: str,
 ) -> Group:
-    aside = name in _ASIDE
-    surest_first = sorted(entries, key=lambda e: -_confidence(e, name))
-    tiles = [_tile(entry, thumbnails, name_label=aside) for entry in surest_first]
-    return Group(f"g{number}", _ASIDE.get(name, name), _SAID.get(name, ""), examples, tiles)
+    title, note = _SET_ASIDE.get(name, (name, ""))
+    if name == UNKNOWN:
+        ordered = sorted(placements, key=lambda one: one.prediction.ood)
+    else:
+        ordered = sorted(placements, key=lambda one: -one.prediction.probability)
+    tiles = [_tile(one, thumbnails, with_label=name in _SET_ASIDE) for one in ordered]
+    return Group(f"g{number}", title, note, examples, tiles)
 
 
-def _confidence(entry: Entry, folder: str) -> float:
-    row = entry.prediction
-    return row.familiarity if folder == UNKNOWN else row.probability
-
-
-def _tile(entry: Entry, thumbnails: str, name_label: bool) -> Tile:
-    row = entry.prediction
+def _tile(placement: Placement, thumbnails: str, with_label: bool = False) -> Tile:
+    row = placement.prediction
     percent = f"{100 * row.probability:.0f} %"
-    detail = f"{row.label} {percent}, familiarity {row.familiarity:.2f}"
+    details = [f"{row.label} {percent}"]
     if row.runner_up:
-        second = 100 * (row.probability - row.margin)
-        detail = f"{row.label} {percent}, {row.runner_up} {second:.0f} %, " + detail.split(", ")[1]
+        details.append(f"{row.runner_up} {100 * (row.probability - row.margin):.0f} %")
+    details.append(f"out-of-distribution score {row.ood:.2f}")
     return Tile(
-        _address(entry.to),
-        f"{thumbnails}/{thumbnail_name(entry.content)}",
+        "./" + quote(os.fsencode(placement.target)),
+        f"{thumbnails}/{thumbnail_name(placement.content)}",
         printable(os.path.basename(row.path)),
-        f"{row.label} {percent}" if name_label else percent,
-        detail,
-        row.folder in _ASIDE or row.probability < DOUBTFUL,
+        f"{row.label} {percent}" if with_label else percent,
+        ", ".join(details),
+        row.folder in _SET_ASIDE or row.probability < DOUBTFUL,
     )
 
 
-def _example(file: str, content: str, thumbnails: str) -> Tile:
-    name = printable(os.path.basename(file))
-    thumbnail = f"{thumbnails}/{thumbnail_name(content)}"
-    return Tile(thumbnail, thumbnail, name, "", "an example", False)
-
-
-def _address(path: str) -> str:
-    """A relative address of a file, whatever signs are in its name."""
-    return "./" + quote(os.fsencode(path))
-
-
-def _part(name: str) -> str:
+def _resource(name: str) -> str:
     return (files("protorect.sorting") / name).read_text(encoding="utf-8")
 
 

@@ -1,92 +1,98 @@
-"""A sorted folder: planned, filled, gone on with after an interruption, undone."""
+"""A sorted folder: filled by a plan, continued after an interruption, undone.
+
+Everything of ours but the pictures and the outputs lies in the subfolder `.protorect`: the lock,
+the journal, thumbnails, and a second copy of each output, by which an edited one is recognized.
+"""
 
 from __future__ import annotations
 
-import errno
-import json
+import filecmp
 import os
 import shutil
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from protorect._utils.files import write_text
+from protorect._utils.locks import locked
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.errors import DataError, OptionError, PartialError
 from protorect.images.find import FailedPicture
 from protorect.labeling.predictions import Predictions
-from protorect.sorting import journal
-from protorect.sorting.journal import Batch, Entry
-from protorect.sorting.placing import (
-    FATAL,
-    NotPlacedError,
-    content_of,
-    is_placed,
-    place,
-    put_back,
-)
+from protorect.sorting import journal, previous_layout
+from protorect.sorting.journal import OWN, Placement, Plan
+from protorect.sorting.placing import FATAL, NotPlacedError, is_placed, place, put_back
 
-THUMBNAILS = "_thumbnails"
-OUTPUTS = "outputs.json"
+LOCK, THUMBNAILS, WRITTEN = f"{OWN}/lock", f"{OWN}/thumbnails", f"{OWN}/written"
 PREDICTIONS, PARQUET, ERRORS = "predictions.csv", "predictions.parquet", "errors.csv"
-SHEET, CONFUSION, EVALUATION = "index.html", "confusion.svg", "evaluation.json"
-_OURS = (journal.FOLDER, THUMBNAILS, PREDICTIONS, PARQUET, ERRORS, SHEET, CONFUSION, EVALUATION)
+CONTACT_SHEET, CONFUSION, EVALUATION = "index.html", "confusion.svg", "evaluation.json"
+OUTPUTS = (PREDICTIONS, PARQUET, ERRORS, CONTACT_SHEET, CONFUSION, EVALUATION)
+_RESERVED = (*previous_layout.FOLDERS, *OUTPUTS)
 _LONGEST_NAME = 200  # bytes, of a folder
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP)
 
 
-@dataclass(frozen=True)
+@contextmanager
+def open_folder(root: Path) -> Iterator[SortedFolder]:
+    """Hold the lock of a folder that is missing, empty, or was sorted into before.
+
+    Whatever ends the block, a folder without a journal is left as it was found.
+    """
+    _check_usable(root)
+    made = [folder for folder in (root, *root.parents) if not folder.exists()]
+    try:
+        (root / OWN).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make {root}: {error.strerror}.") from error
+    try:
+        with locked(root / LOCK, root):
+            previous_layout.convert(root, root / WRITTEN)
+            folder = SortedFolder(root, made_folder=bool(made))
+            if folder.made_folder and not made:
+                made = [root]
+            yield folder
+    finally:
+        if not journal.journal_files(root):
+            _remove_empty([root / journal.FOLDER, root / OWN, *made])
+
+
+def was_sorted_into(root: Path) -> bool:
+    """Whether `protorect sort` made or filled this folder."""
+    return (root / OWN).is_dir() or previous_layout.is_found(root)
+
+
 class SortedFolder:
-    """The folder that pictures are sorted into, and what was sorted into it before."""
+    """The folder that pictures are sorted into, and the plans of everything sorted into it."""
 
-    root: Path
-    batches: tuple[Batch, ...]
-    is_new: bool
-
-    @classmethod
-    def open(cls, root: Path) -> SortedFolder:
-        """A folder that is empty, not there yet, or was sorted into before."""
-        try:
-            if root.exists() and not root.is_dir():
-                raise DataError(f"{root} is a file; give the name of a folder to --out.")
-            is_new = not root.exists()
-            batches = tuple(journal.load_batches(root))
-            ours = is_new or (root / journal.FOLDER).is_dir()
-            if not ours and os.listdir(root):
-                raise DataError(
-                    f"{root} is not empty and was not made by `protorect sort`; give a new folder "
-                    "to --out."
-                )
-        except OSError as error:
-            raise DataError(f"cannot read {root}: {error.strerror}.") from error
-        return cls(root, batches, is_new)
+    def __init__(self, root: Path, made_folder: bool = False) -> None:
+        self.root = root
+        self.plans = journal.load_plans(root)
+        self.made_folder = self.plans[0].made_folder if self.plans else made_folder
 
     @property
     def mode(self) -> str | None:
-        """How pictures came here before."""
-        return self.batches[-1].mode if self.batches else None
+        """How the pictures sorted before were placed."""
+        return self.plans[-1].mode if self.plans else None
 
     @property
-    def entries(self) -> list[Entry]:
-        """Everything that was sorted into it."""
-        return [entry for batch in self.batches for entry in batch.entries]
+    def placements(self) -> list[Placement]:
+        """Everything that was sorted into the folder."""
+        return [placement for plan in self.plans for placement in plan.placements]
 
-    def left(self) -> int:
-        """How many pictures an interruption left unplaced."""
-        return sum(
-            not is_placed(entry, self.root, batch.mode)
-            for batch in self.batches
-            for entry in batch.entries
-        )
+    def unplaced(self) -> list[tuple[Plan, list[Placement]]]:
+        """What an interruption left to be done, for each plan."""
+        return [
+            (plan, [one for one in plan.placements if not is_placed(one, self.root, plan.mode)])
+            for plan in self.plans
+        ]
 
     def finish(self, progress: Progress | None = None) -> list[FailedPicture]:
-        """Do what an interruption left undone."""
-        problems: list[FailedPicture] = []
-        for batch in self.batches:
-            left = [entry for entry in batch.entries if not is_placed(entry, self.root, batch.mode)]
-            problems += self._place(left, batch.mode, progress)
-        return problems
+        """Place what an interruption left."""
+        return [
+            problem
+            for plan, placements in self.unplaced()
+            for problem in self._place(placements, plan, progress)[0]
+        ]
 
     def add(
         self,
@@ -94,85 +100,73 @@ class SortedFolder:
         mode: str,
         examples: Iterable[tuple[str, str]],
         progress: Progress | None = None,
-    ) -> tuple[SortedFolder, list[FailedPicture]]:
-        """Place pictures, the journal first; also the folder as it is then."""
-        made_folder = self.batches[0].made_folder if self.batches else self.is_new
-        batch = Batch(
-            mode, tuple(examples), predictions.method, made_folder, tuple(self._plan(predictions))
+    ) -> tuple[list[FailedPicture], Counter[str]]:
+        """Write a plan and place its pictures; also counts the links made in another way."""
+        plan = Plan(
+            mode,
+            tuple(examples),
+            predictions.method,
+            self.made_folder,
+            tuple(self._placements(predictions)),
+            journal.new_name(self.root),
         )
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(f"cannot make {self.root}: {error.strerror}.") from error
-        journal.write_batch(self.root, batch)
-        problems = self._place(batch.entries, mode, progress)
-        return SortedFolder(self.root, (*self.batches, batch), False), problems
+        journal.write_plan(self.root, plan)
+        self.plans.append(plan)
+        return self._place(plan.placements, plan, progress)
 
     def undo(self, progress: Progress | None = None) -> list[FailedPicture]:
-        """Put every picture back and remove what was made; what cannot be is left and named."""
+        """Put every picture back and remove what was made; what has to stay is listed."""
         problems = self._put_back(progress)
         if not problems:
-            self._forget()
+            self.clear(OUTPUTS, keep_edited=True)
+            for name in (THUMBNAILS, WRITTEN, journal.FOLDER):  # the journal last
+                shutil.rmtree(self.root / name, ignore_errors=name != journal.FOLDER)
+            self.plans = []
         return problems
 
-    def emptied(self) -> tuple[SortedFolder, list[FailedPicture]]:
-        """The folder with its links or copies gone, for another sorting of the same pictures.
+    def empty(self, also_elsewhere: Container[str]) -> list[FailedPicture]:
+        """Remove links and copies before the same pictures are sorted again.
 
-        A copy that was changed stays. Thumbnails stay too, as they will be wanted again.
+        A copy that was changed stays, and so does one that is the last of its content, unless it
+        is among the SHA-256 `also_elsewhere`. Thumbnails stay, to be used again.
         """
-        problems = self._put_back(None)
-        for path in journal.journals(self.root):
+        problems = self._put_back(None, also_elsewhere)
+        for path in journal.journal_files(self.root):
             path.unlink()
-        made_folder = bool(self.batches) and self.batches[0].made_folder
-        return SortedFolder(self.root, (), made_folder), problems
-
-    def _put_back(self, progress: Progress | None) -> list[FailedPicture]:
-        problems = []
-        entries = [(entry, batch.mode) for batch in self.batches for entry in batch.entries]
-        for done, (entry, mode) in enumerate(reversed(entries), 1):
-            try:
-                put_back(entry, self.root, mode)
-            except NotPlacedError as error:
-                problems.append(FailedPicture(str(self.root / entry.to), str(error)))
-            except OSError as error:
-                problems.append(
-                    FailedPicture(str(self.root / entry.to), error.strerror or str(error))
-                )
-            if progress is not None:
-                progress(done, len(entries))
-        self._remove_empty(Path(entry.to).parent for entry, _ in entries)
+        self.plans = []
         return problems
 
-    def write(self, name: str, text: str) -> None:
-        """Write one of our own files, and remember what was written."""
-        self.clear(name)
-        write_text(self.root / name, text)
-        self.remember(name)
+    @contextmanager
+    def output(self, name: str) -> Iterator[Path]:
+        """Give a path to write an output to; it appears in the folder if the block succeeds."""
+        self.clear([name])
+        written, copy = self.root / WRITTEN / name, self.root / OWN / name
+        try:
+            written.parent.mkdir(exist_ok=True)
+            yield written
+            shutil.copyfile(written, copy)
+            os.replace(copy, self.root / name)
+        except OSError as error:
+            reason = error.strerror or error
+            raise DataError(f"cannot write {self.root / name}: {reason}.") from error
 
-    def clear(self, *names: str) -> None:
-        """Remove our own files of an earlier sorting; one that was edited gets another name."""
-        held = self._outputs()
+    def clear(self, names: Iterable[str], keep_edited: bool = False) -> None:
+        """Remove outputs of an earlier sorting; one that was edited is renamed, or kept."""
         for name in names:
-            path = self.root / name
-            if path.is_file() and content_of(path) == held.get(name):
+            path, written = self.root / name, self.root / WRITTEN / name
+            unchanged = path.is_file() and written.is_file() and not path.is_symlink()
+            if unchanged and filecmp.cmp(path, written, shallow=False):
                 path.unlink()
-            elif os.path.lexists(path):
+            elif os.path.lexists(path) and not keep_edited:
                 os.rename(path, self.root / self._free_name("", f"edited {name}", set()))
 
-    def remember(self, *names: str) -> None:
-        """Keep the contents of our own files, so that undo knows one that was changed."""
-        held = self._outputs() | {name: content_of(self.root / name) for name in names}
-        write_text(self.root / journal.FOLDER / OUTPUTS, json.dumps(held))
-
-    def _plan(self, predictions: Predictions) -> list[Entry]:
-        taken = {entry.to.casefold() for entry in self.entries}
-        plan = []
+    def _placements(self, predictions: Predictions) -> Iterator[Placement]:
+        taken = {placement.target.casefold() for placement in self.placements}
         for row, content in zip(predictions.rows, predictions.contents, strict=True):
-            to = self._free_name(row.folder, os.path.basename(row.path), taken)
-            taken.add(to.casefold())
+            target = self._free_name(row.folder, os.path.basename(row.path), taken)
+            taken.add(target.casefold())
             link = os.readlink(row.path) if os.path.islink(row.path) else ""
-            plan.append(Entry(row, to, content, link))
-        return plan
+            yield Placement(row, target, content, link)
 
     def _free_name(self, folder: str, name: str, taken: set[str]) -> str:
         """`folder/name`, or `folder/name (2)` and so on where that is taken."""
@@ -184,70 +178,77 @@ class SortedFolder:
         return free
 
     def _place(
-        self, entries: Sequence[Entry], mode: str, progress: Progress | None
-    ) -> list[FailedPicture]:
-        problems = []
-        for done, entry in enumerate(entries, 1):
+        self, placements: Sequence[Placement], plan: Plan, progress: Progress | None
+    ) -> tuple[list[FailedPicture], Counter[str]]:
+        problems, replaced_links = [], Counter[str]()
+        for done, placement in enumerate(placements, 1):
             try:
-                place(entry, self.root, mode)
+                way = place(placement, self.root, plan)
+                replaced_links[way] += way != plan.mode
             except NotPlacedError as error:
-                problems.append(FailedPicture(entry.prediction.path, str(error)))
+                problems.append(FailedPicture(placement.prediction.path, str(error)))
             except OSError as error:
                 if error.errno in FATAL:
                     raise PartialError(
-                        f"stopped after {done - 1} of {len(entries)} pictures: {error.strerror}. "
-                        "Make room and give the same command to go on, or "
+                        f"stopped after {done - 1} of {len(placements)} pictures: "
+                        f"{error.strerror}. Make room and give the same command to continue, or "
                         f"`protorect undo {self.root}` to go back."
                     ) from error
-                if mode == "link" and error.errno in _NO_LINKS:
-                    raise OptionError(
-                        f"{self.root} is on a file system without links ({error.strerror}); use "
-                        "--copy."
-                    ) from error
-                problems.append(FailedPicture(entry.prediction.path, error.strerror or str(error)))
+                problems.append(
+                    FailedPicture(placement.prediction.path, error.strerror or str(error))
+                )
             if progress is not None:
-                progress(done, len(entries))
-        journal.sync_folders({self.root / Path(entry.to).parent for entry in entries})
-        return problems
+                progress(done, len(placements))
+        journal.sync_folders({self.root / Path(one.target).parent for one in placements})
+        return problems, replaced_links
 
-    def _outputs(self) -> dict[str, str]:
-        try:
-            held = json.loads((self.root / journal.FOLDER / OUTPUTS).read_text(encoding="utf-8"))
-            return {name: digest for name, digest in held.items() if name in _OURS}
-        except (OSError, ValueError, AttributeError):
-            return {}
-
-    def _forget(self) -> None:
-        """Remove what `protorect sort` wrote, the journal last; a file that was changed stays."""
-        for name, digest in self._outputs().items():
-            path = self.root / name
-            if path.is_file() and content_of(path) == digest:
-                path.unlink()  # one that was edited stays
-        thumbnails = self.root / THUMBNAILS
-        if not thumbnails.is_symlink():
-            for path in thumbnails.glob("*.jpg"):
-                path.unlink()
-        self._remove_empty([Path(THUMBNAILS)])
-        shutil.rmtree(self.root / journal.FOLDER)
-        if self.batches and self.batches[0].made_folder:
-            self._remove_empty([Path()])
-
-    def _remove_empty(self, folders: Iterable[Path]) -> None:
-        for folder in sorted(set(folders), reverse=True):
+    def _put_back(
+        self, progress: Progress | None, also_elsewhere: Container[str] = ()
+    ) -> list[FailedPicture]:
+        problems = []
+        pairs = [(placement, plan) for plan in self.plans for placement in plan.placements]
+        for done, (placement, plan) in enumerate(reversed(pairs), 1):
+            target = self.root / placement.target
             try:
-                (self.root / folder).rmdir()
-            except OSError:  # not empty, or gone already
-                continue
+                put_back(placement, self.root, plan, also_elsewhere)
+            except NotPlacedError as error:
+                problems.append(FailedPicture(str(target), str(error)))
+            except OSError as error:
+                problems.append(FailedPicture(str(target), error.strerror or str(error)))
+            if progress is not None:
+                progress(done, len(pairs))
+        folders = {self.root / Path(placement.target).parent for placement, _ in pairs}
+        _remove_empty(sorted(folders, reverse=True))
+        return problems
 
 
 def check_folder_names(classes: Iterable[str]) -> None:
-    """Raise OptionError if a label cannot be the name of a folder beside our own."""
+    """Raise OptionError if a label cannot be the name of a folder beside the outputs."""
     for label in classes:
         plain = label.strip() and not set(label) & set('/\\\0:*?"<>|\n\r\t')
         too_long = len(os.fsencode(label)) > _LONGEST_NAME
-        reserved = label.casefold() in (*_OURS, "_unknown", "_unsure") or label.startswith(".")
+        reserved = label.casefold() in (*_RESERVED, "_unknown", "_unsure") or label.startswith(".")
         if not plain or too_long or reserved or label.endswith((".", " ")):
             raise OptionError(
                 f"the label {printable(label)!r} cannot be the name of a folder; use letters, "
-                f"digits, spaces and dashes, and none of {', '.join(_OURS)}."
+                f"digits, spaces and dashes, and none of {', '.join(_RESERVED)}."
             )
+
+
+def _check_usable(root: Path) -> None:
+    try:
+        if root.exists() and not root.is_dir():
+            raise DataError(f"{root} is a file; give the name of a folder to --out.")
+        if root.exists() and not was_sorted_into(root) and os.listdir(root):
+            raise DataError(
+                f"{root} is not empty and was not made by `protorect sort`; give a new folder "
+                "to --out."
+            )
+    except OSError as error:
+        raise DataError(f"cannot read {root}: {error.strerror}.") from error
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):  # not empty, or gone already
+            folder.rmdir()

@@ -1,16 +1,18 @@
-"""The journal of a sorted folder: what is to be placed where, on disk before a file is touched.
+"""The journal of a sorted folder: which picture goes where, on disk before a file is touched.
 
-`DIR/journal/0001.jsonl` is one batch: a line about the batch, then a line a picture. A journal
-appears whole or not at all, and is never changed. What of it was done is seen in the file system
-itself, so that going on and undoing need nothing that a crash could lose.
+Each file `DIR/.protorect/journal/0001-<random>.jsonl` holds one plan: a line about the plan, then
+one line per picture. A journal file appears whole or not at all, no two have the same name, and
+none is ever changed. What has been done is seen in the file system itself, so that continuing and
+undoing need nothing that a crash could lose.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,83 +20,74 @@ from protorect._utils.files import written_whole
 from protorect.errors import DataError
 from protorect.labeling.predictions import Prediction
 
-FOLDER = "journal"
+OWN = ".protorect"  # the subfolder of the sorted folder with everything but pictures and outputs
+FOLDER = f"{OWN}/journal"
 FORMAT = 1
+MODES = ("link", "copy", "move")
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One picture to be placed.
+class Placement:
+    """Where one picture goes.
 
-    Parameters
-    ----------
-    prediction
-        Whose path is where the picture came from.
-    to
-        Where it goes, relative to the sorted folder.
-    content
-        SHA-256 of the file, in hexadecimal.
-    link
-        Where it leads if it is a link itself; empty for an ordinary file.
+    `prediction.path` is where it came from, `target` is relative to the sorted folder, `content`
+    is the SHA-256 of the file in hexadecimal, and `link` is where the picture leads if it is a
+    symbolic link itself.
     """
 
     prediction: Prediction
-    to: str
+    target: str
     content: str
     link: str = ""
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Pictures sorted together.
+class Plan:
+    """Pictures that are placed together.
 
-    Parameters
-    ----------
-    mode
-        "link", "copy" or "move".
-    examples
-        (path, label) of each example.
-    method
-        The name of the method that was used.
-    made_folder
-        Whether the sorted folder was made for it.
-    entries
-        What is to be placed.
+    `mode` is one of `MODES`, `examples` holds the path and label of each example, and
+    `made_folder` says whether the sorted folder was made for this plan. `name` is the name of the
+    journal file without its suffix; temporary files are named by it.
     """
 
     mode: str
     examples: tuple[tuple[str, str], ...]
     method: str
     made_folder: bool
-    entries: tuple[Entry, ...]
+    placements: tuple[Placement, ...]
+    name: str
 
 
-def journals(folder: Path) -> list[Path]:
-    """The journals of a sorted folder, oldest first."""
+def journal_files(folder: Path) -> list[Path]:
+    """The journal files of a sorted folder, oldest first."""
     return sorted((folder / FOLDER).glob("[0-9]*.jsonl"))
 
 
-def load_batches(folder: Path) -> list[Batch]:
-    """All batches of a sorted folder, oldest first."""
-    return [_loaded(path) for path in journals(folder)]
+def load_plans(folder: Path) -> list[Plan]:
+    """All plans of a sorted folder, oldest first."""
+    return [_load(path) for path in journal_files(folder)]
 
 
-def write_batch(folder: Path, batch: Batch) -> None:
-    """Put a batch on disk; when this returns it is there even if the power fails."""
-    number = len(journals(folder)) + 1
-    path = folder / FOLDER / f"{number:04}.jsonl"
-    head = {name: value for name, value in asdict(batch).items() if name != "entries"}
-    lines = [json.dumps({"format": FORMAT, **head})]
-    lines += [json.dumps(_line(entry)) for entry in batch.entries]
-    with written_whole(path) as beside, beside.open("w", encoding="ascii") as file:
+def new_name(folder: Path) -> str:
+    """A name for the next plan that no other process can choose, too."""
+    return f"{len(journal_files(folder)) + 1:04}-{uuid.uuid4().hex}"
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    """Put a plan on disk; when this returns it is there even if the power fails."""
+    path = folder / FOLDER / f"{plan.name}.jsonl"
+    head = {"format": FORMAT, "mode": plan.mode, "examples": plan.examples}
+    lines = [json.dumps({**head, "method": plan.method, "made_folder": plan.made_folder})]
+    lines += [json.dumps([*p.prediction, p.target, p.content, p.link]) for p in plan.placements]
+    with written_whole(path) as temporary, temporary.open("w", encoding="ascii") as file:
         file.write("\n".join(lines) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    sync_folders([path.parent, folder])
+    sync_folders([path.parent, path.parent.parent, folder])
 
 
 def sync_folders(folders: Iterable[Path]) -> None:
-    """Bring the names in folders to disk, where the system can."""
+    """Write the names in folders to disk, where the system can."""
     for folder in folders:
         try:
             handle = os.open(folder, os.O_RDONLY)
@@ -108,23 +101,23 @@ def sync_folders(folders: Iterable[Path]) -> None:
             os.close(handle)
 
 
-def _line(entry: Entry) -> list[Any]:
-    return [*entry.prediction, entry.to, entry.content, entry.link]
-
-
-def _loaded(path: Path) -> Batch:
-    damaged = f"{path} is damaged; nothing was touched. Mend it, or move the pictures by hand."
+def _load(path: Path) -> Plan:
+    damaged = f"{path} is damaged; nothing was touched. Repair it, or move the pictures by hand."
     try:
         lines = path.read_text(encoding="ascii").splitlines()
         head, *rows = (json.loads(line) for line in lines)
         if head["format"] > FORMAT:
             raise DataError(f"{path} was written by a newer protorect; install that.")
-        entries = tuple(_entry(row) for row in rows)
-        examples = tuple((str(file), str(label)) for file, label in head["examples"])
-        if head["mode"] not in ("link", "copy", "move"):
+        if head["mode"] not in MODES:
             raise DataError(damaged)
-        mode, method = head["mode"], str(head["method"])
-        return Batch(mode, examples, method, bool(head["made_folder"]), entries)
+        return Plan(
+            head["mode"],
+            tuple((str(file), str(label)) for file, label in head["examples"]),
+            str(head["method"]),
+            bool(head["made_folder"]),
+            tuple(_placement(row) for row in rows),
+            path.stem,
+        )
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
     except DataError:
@@ -133,10 +126,10 @@ def _loaded(path: Path) -> Batch:
         raise DataError(damaged) from error
 
 
-def _entry(row: Sequence[Any]) -> Entry:
-    *answer, to, content, link = row
-    prediction = Prediction(*answer)
+def _placement(row: Sequence[Any]) -> Placement:
+    *columns, target, content, link = row
+    prediction = Prediction(*columns)
     # A journal must not be able to reach files outside of its folder.
-    if os.path.isabs(to) or ".." in Path(to).parts or not os.path.isabs(prediction.path):
-        raise ValueError(to)
-    return Entry(prediction, str(to), str(content), str(link))
+    if os.path.isabs(target) or ".." in Path(target).parts or not os.path.isabs(prediction.path):
+        raise ValueError(target)
+    return Placement(prediction, str(target), str(content), str(link))

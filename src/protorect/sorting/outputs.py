@@ -1,27 +1,30 @@
-"""What lies beside the sorted pictures: tables, the contact sheet, the comparison to the truth."""
+"""The files beside the sorted pictures: tables, the contact sheet, the evaluation."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
+from protorect._utils.files import sha256_of_file, write_text
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.images.find import FailedPicture
-from protorect.labeling.predictions import COLUMNS, table_text, write_parquet, written_row
+from protorect.labeling.predictions import Prediction, rounded, table_text, write_parquet
 from protorect.report.plots.confusion import confusion_plot
 from protorect.sorting.contact_sheet import contact_sheet
-from protorect.sorting.evaluation import Assessment, assess
+from protorect.sorting.evaluation import Evaluation, evaluate_placements
 from protorect.sorting.folder import (
     CONFUSION,
+    CONTACT_SHEET,
     ERRORS,
     EVALUATION,
+    OUTPUTS,
     PARQUET,
     PREDICTIONS,
-    SHEET,
     THUMBNAILS,
     SortedFolder,
 )
-from protorect.sorting.thumbnails import example_contents, make_thumbnails
+from protorect.sorting.thumbnails import make_thumbnails
 
 
 def write_outputs(
@@ -29,63 +32,52 @@ def write_outputs(
     problems: Sequence[FailedPicture],
     *,
     parquet: bool = False,
-    sheet: bool = True,
-    truth: bool = False,
+    with_contact_sheet: bool = True,
+    evaluate: bool = False,
     progress: Progress | None = None,
-) -> Assessment | None:
-    """Write what is known about everything that was ever sorted into the folder.
+) -> Evaluation | None:
+    """Write tables, evaluation and contact sheet of everything ever sorted into the folder.
 
-    Parameters
-    ----------
-    folder
-        With its journals.
-    problems
-        What could not be read or placed.
-    parquet, sheet
-        Whether to write the Parquet file and the contact sheet.
-    truth
-        Whether the pictures' own folders are their true labels.
-    progress
-        Called with the number of thumbnails done and the number of all.
-
-    Returns
-    -------
-    assessment
-        How right the labels are, where the truth is known.
+    `problems` are the pictures that could not be read or placed; with `evaluate` the folders that
+    the pictures came from are their true labels. `progress` counts thumbnails.
     """
-    entries = folder.entries
-    folder.clear(PARQUET, ERRORS, EVALUATION, CONFUSION, SHEET)
-    rows = [(*written_row(entry.prediction), printable(entry.to)) for entry in entries]
-    folder.write(PREDICTIONS, table_text((*COLUMNS, "placed"), rows))
+    folder.clear(OUTPUTS)
+    _write(folder, PREDICTIONS, _predictions_table(folder))
     if parquet:
-        write_parquet(folder.root / PARQUET, [entry.prediction for entry in entries])
-        folder.remember(PARQUET)
+        with folder.output(PARQUET) as path:
+            write_parquet(path, [placement.prediction for placement in folder.placements])
     if problems:
-        told = [(printable(path), reason) for path, reason in problems]
-        folder.write(ERRORS, table_text(FailedPicture._fields, told))
-    assessment, plot = None, ""
-    if truth:
-        assessment = assess(entries, _classes(folder))
-        plot = confusion_plot(assessment.counts, assessment.classes)
-        folder.write(EVALUATION, assessment.json())
-        folder.write(CONFUSION, plot.replace("currentColor", "#444"))
-    if sheet:
-        _write_sheet(folder, assessment, plot, progress)
-    return assessment
+        rows = [(printable(path), reason) for path, reason in problems]
+        _write(folder, ERRORS, table_text(FailedPicture._fields, rows))
+    classes = sorted({label for plan in folder.plans for _, label in plan.examples})
+    evaluation, plot = None, ""
+    if evaluate:
+        evaluation = evaluate_placements(folder.placements, classes)
+        plot = confusion_plot(evaluation.counts, evaluation.classes)
+        _write(folder, EVALUATION, evaluation.json())
+        _write(folder, CONFUSION, plot.replace("currentColor", "#444"))
+    if with_contact_sheet:
+        examples = [
+            (file, label, sha256_of_file(file))
+            for file, label in folder.plans[-1].examples
+            if os.path.isfile(file)
+        ]
+        pictures = [(file, content) for file, _, content in examples]
+        pictures += [(str(folder.root / one.target), one.content) for one in folder.placements]
+        make_thumbnails(folder.root / THUMBNAILS, pictures, progress)
+        page = contact_sheet(folder.placements, classes, examples, THUMBNAILS, evaluation, plot)
+        _write(folder, CONTACT_SHEET, page)
+    return evaluation
 
 
-def _write_sheet(
-    folder: SortedFolder, assessment: Assessment | None, plot: str, progress: Progress | None
-) -> None:
-    examples = folder.batches[-1].examples
-    contents = example_contents([file for file, _ in examples])
-    shown = [(file, label, contents[file]) for file, label in examples if file in contents]
-    placed = [(str(folder.root / entry.to), entry.content) for entry in folder.entries]
-    wanted = [*((file, content) for file, _, content in shown), *placed]
-    make_thumbnails(folder.root / THUMBNAILS, wanted, progress)
-    page = contact_sheet(folder.entries, _classes(folder), shown, THUMBNAILS, assessment, plot)
-    folder.write(SHEET, page)
+def _predictions_table(folder: SortedFolder) -> str:
+    rows = []
+    for placement in folder.placements:
+        row = rounded(placement.prediction)
+        rows.append((*row, printable(placement.target), row.ood))
+    return table_text((*Prediction._fields, "placed", "ood"), rows)
 
 
-def _classes(folder: SortedFolder) -> list[str]:
-    return sorted({label for batch in folder.batches for _, label in batch.examples})
+def _write(folder: SortedFolder, name: str, text: str) -> None:
+    with folder.output(name) as path:
+        write_text(path, text)

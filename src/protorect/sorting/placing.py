@@ -2,91 +2,126 @@
 
 Each step can be repeated after a crash at any moment. A move within a file system is a rename onto
 a name reserved for it; across file systems the copy is complete and on disk before the original
-goes.
+is removed. A temporary file has the random name of its plan, so that only our own are removed.
 """
 
 from __future__ import annotations
 
 import errno
 import filecmp
-import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Container
 from pathlib import Path
 
-from protorect.sorting.journal import Entry
+from protorect._utils.files import sha256_of_file
+from protorect.sorting.journal import Placement, Plan
 
-MODES = ("link", "copy", "move")
-# Of an error that ends the sorting, as no other picture would fare better.
+# Errors that end the sorting, because every other picture would fail in the same way.
 FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_NO_SYMBOLIC_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+_PRIVILEGE_NOT_HELD = 1314  # of Windows, for users who may not make symbolic links
 
 
 class NotPlacedError(Exception):
     """A picture that was left where it is; the message is the reason in a few words."""
 
 
-def is_placed(entry: Entry, root: Path, mode: str) -> bool:
+def is_placed(placement: Placement, root: Path, mode: str) -> bool:
     """Whether nothing is left to do."""
-    there = os.path.lexists(root / entry.to)
-    return there and (mode != "move" or not os.path.lexists(entry.prediction.path))
+    exists = os.path.lexists(root / placement.target)
+    return exists and (mode != "move" or not os.path.lexists(placement.prediction.path))
 
 
-def place(entry: Entry, root: Path, mode: str) -> None:
-    """Bring a picture to its place in the sorted folder; raises NotPlacedError or OSError."""
-    source, target = Path(entry.prediction.path), root / entry.to
-    if is_placed(entry, root, mode):
-        return
+def place(placement: Placement, root: Path, plan: Plan) -> str:
+    """Place a picture in the sorted folder; raises NotPlacedError or OSError.
+
+    Returns how it was done: the mode of the plan, or "hard link" or "copy" where the system makes
+    no symbolic links.
+    """
+    source, target = Path(placement.prediction.path), root / placement.target
+    if is_placed(placement, root, plan.mode):
+        return plan.mode
     if not os.path.lexists(source):
         raise NotPlacedError("it is gone")
     target.parent.mkdir(parents=True, exist_ok=True)
-    _part(target).unlink(missing_ok=True)
+    temporary = _temporary(target, plan)
+    temporary.unlink(missing_ok=True)
     if os.path.lexists(target):
         _clear(target, source)
-    _PLACE[mode](source, target)
-
-
-def put_back(entry: Entry, root: Path, mode: str) -> None:
-    """Undo `place`, whatever of it was done; raises NotPlacedError or OSError."""
-    source, target = Path(entry.prediction.path), root / entry.to
-    _part(target).unlink(missing_ok=True)
-    if mode == "move":
-        _part(source).unlink(missing_ok=True)
-        _move_back(entry, source, target)
-    elif not os.path.lexists(target):
-        return
-    elif mode == "link":
-        if not target.is_symlink() or os.readlink(target) != str(source):
-            raise NotPlacedError("it is not the link that was made; left as it is")
-        target.unlink()
+    if plan.mode == "link":
+        return _link(source, target, temporary)
+    if plan.mode == "copy":
+        _copy(source, target, temporary)
     else:
-        if target.is_symlink() or (content_of(target) != entry.content and target.stat().st_size):
-            raise NotPlacedError("the copy was changed; left as it is")
+        _move(source, target, temporary)
+    return plan.mode
+
+
+def put_back(
+    placement: Placement, root: Path, plan: Plan, also_elsewhere: Container[str] = ()
+) -> None:
+    """Undo `place`, whatever of it was done; raises NotPlacedError or OSError.
+
+    A copy without its original stays, unless its content is in one of the files `also_elsewhere`.
+    """
+    source, target = Path(placement.prediction.path), root / placement.target
+    _temporary(target, plan).unlink(missing_ok=True)
+    if plan.mode == "move":
+        temporary = _temporary(source, plan)
+        temporary.unlink(missing_ok=True)
+        _move_back(placement, source, target, temporary)
+    elif os.path.lexists(target):
+        _check_link_or_copy(placement, source, target, plan.mode)
+        is_last = not (target.is_symlink() or os.path.lexists(source))
+        if is_last and placement.content not in also_elsewhere:
+            raise NotPlacedError("the original is gone; the copy is left as it is")
         target.unlink()
 
 
-def content_of(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _check_link_or_copy(placement: Placement, source: Path, target: Path, mode: str) -> None:
+    """Raise NotPlacedError unless the target is the link or the copy that was made."""
+    if target.is_symlink():
+        if mode != "link" or os.readlink(target) != str(source):
+            raise NotPlacedError("it is not the link that was made; left as it is")
+        return
+    reserved = target.stat().st_size == 0  # before a crash
+    if not reserved and sha256_of_file(target) != placement.content:
+        raise NotPlacedError("the copy was changed; left as it is")
 
 
-def _link(source: Path, target: Path) -> None:
-    target.symlink_to(source)
-
-
-def _copy(source: Path, target: Path) -> None:
-    part = _part(target)
+def _link(source: Path, target: Path, temporary: Path) -> str:
+    """Make a symbolic link, or else a hard link, or else a copy."""
     try:
-        shutil.copy2(source, part)
-        _sync(part)
+        target.symlink_to(source)
+        return "link"
+    except OSError as error:
+        forbidden = getattr(error, "winerror", None) == _PRIVILEGE_NOT_HELD
+        if not forbidden and error.errno not in _NO_SYMBOLIC_LINKS:
+            raise
+    try:
+        os.link(source, target)
+        return "hard link"
+    except FileExistsError:
+        raise
+    except OSError:  # another file system, or one without hard links
+        _copy(source, target, temporary)
+        return "copy"
+
+
+def _copy(source: Path, target: Path, temporary: Path, follow_symlinks: bool = True) -> None:
+    try:
+        shutil.copy2(source, temporary, follow_symlinks=follow_symlinks)
+        if not temporary.is_symlink():
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
         _reserve(target)
-        os.replace(part, target)
+        os.replace(temporary, target)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def _move(source: Path, target: Path) -> None:
+def _move(source: Path, target: Path, temporary: Path) -> None:
     if source.is_symlink() and not os.path.isabs(os.readlink(source)):
         target.symlink_to(os.path.join(source.parent, os.readlink(source)))
         source.unlink()
@@ -98,27 +133,16 @@ def _move(source: Path, target: Path) -> None:
         target.unlink()
         if error.errno != errno.EXDEV:
             raise
-        _carry(source, target)
+        _move_across(source, target, temporary)
 
 
-_PLACE: dict[str, Callable[[Path, Path], None]] = {"link": _link, "copy": _copy, "move": _move}
-
-
-def _carry(source: Path, target: Path) -> None:
+def _move_across(source: Path, target: Path, temporary: Path) -> None:
     """Move between file systems."""
-    part = _part(target)
-    try:
-        shutil.copy2(source, part, follow_symlinks=False)
-        if not part.is_symlink():
-            _sync(part)
-        _reserve(target)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    _copy(source, target, temporary, follow_symlinks=False)
     source.unlink()
 
 
-def _move_back(entry: Entry, source: Path, target: Path) -> None:
+def _move_back(placement: Placement, source: Path, target: Path, temporary: Path) -> None:
     if not os.path.lexists(target):
         if not os.path.lexists(source):
             raise NotPlacedError("it is neither where it was nor where it was moved to")
@@ -127,8 +151,8 @@ def _move_back(entry: Entry, source: Path, target: Path) -> None:
         _clear(target, source)
         return
     source.parent.mkdir(parents=True, exist_ok=True)
-    if entry.link and not os.path.isabs(entry.link):
-        source.symlink_to(entry.link)
+    if placement.link and not os.path.isabs(placement.link):
+        source.symlink_to(placement.link)
         target.unlink()
         return
     try:
@@ -136,18 +160,20 @@ def _move_back(entry: Entry, source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _carry(target, source)
+        _move_across(target, source, temporary)
 
 
 def _clear(target: Path, source: Path) -> None:
     """Remove what an interrupted step left at the target; anything else stays."""
-    if target.is_symlink() or source.is_symlink():
-        ours = target.is_symlink() and os.path.realpath(target) == os.path.realpath(source)
-        ours = ours or (target.is_file() and not target.is_symlink() and not target.stat().st_size)
+    if target.is_symlink():
+        removable = os.path.realpath(target) == os.path.realpath(source)
+    elif not target.is_file():
+        removable = False
     else:
-        empty = target.is_file() and target.stat().st_size == 0
-        ours = empty or (target.is_file() and filecmp.cmp(source, target, shallow=False))
-    if not ours:
+        removable = target.stat().st_size == 0 or (
+            not source.is_symlink() and filecmp.cmp(source, target, shallow=False)
+        )
+    if not removable:
         raise NotPlacedError(f"another file is at {target} and the picture at {source}; both stay")
     target.unlink()
 
@@ -157,11 +183,6 @@ def _reserve(target: Path) -> None:
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
 
 
-def _part(target: Path) -> Path:
-    """Where a file is written before it has its name."""
-    return target.with_name(f".{target.name}.part")
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+def _temporary(target: Path, plan: Plan) -> Path:
+    """Where a file is written before it has its name; pictures are placed one at a time."""
+    return target.with_name(f".protorect-{plan.name}.part")

@@ -1,10 +1,11 @@
-"""Sorting a pile into a folder: find, read, classify, place, write down."""
+"""Sort pictures into a folder: find, embed, classify, place, write the outputs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,17 @@ from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.classifier import ImageClassifier
 from protorect.labeling.examples import Examples, ExampleSource, find_examples
 from protorect.labeling.predictions import Predictions, check_parquet
-from protorect.sorting.evaluation import Assessment
-from protorect.sorting.folder import SortedFolder, check_folder_names
+from protorect.sorting.evaluation import Evaluation
+from protorect.sorting.folder import SortedFolder, check_folder_names, open_folder
 from protorect.sorting.outputs import write_outputs
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
-Shown = Callable[[str], AbstractContextManager[Progress]]
+ProgressOf = Callable[[str], AbstractContextManager[Progress]]  # of the step with this name
+
+
+def no_progress(_: str) -> AbstractContextManager[Progress]:
+    """A `ProgressOf` that shows nothing."""
+    return nullcontext(lambda done, total: None)
 
 
 @dataclass(frozen=True)
@@ -33,138 +39,52 @@ class SortOptions:
         "link", "copy" or "move".
     thresholds
         When a picture is set aside.
-    sheet
-        Whether to make the contact sheet.
-    parquet
-        Whether to write the predictions as Parquet, too.
-    truth
+    contact_sheet, parquet
+        Whether to write the contact sheet, and the predictions as Parquet.
+    evaluate
         Whether the pictures' folders are their true labels, to be compared with.
+    progress_of
+        Gives, for the name of a step, a context with its progress callback.
     """
 
     mode: str = "link"
     thresholds: Thresholds = DEFAULT_THRESHOLDS
-    sheet: bool = True
+    contact_sheet: bool = True
     parquet: bool = False
-    truth: bool = False
+    evaluate: bool = False
+    progress_of: ProgressOf = no_progress
 
 
 @dataclass(frozen=True)
-class Sorted:
-    """What became of a pile.
+class SortResult:
+    """The outcome of a sorting.
 
     Parameters
     ----------
     folder
-        With all that was ever sorted into it.
-    added
-        How many pictures were placed now.
+        With everything that was ever sorted into it.
     finished
-        How many had been left by an interruption and were placed now.
+        How many pictures had been left by an interruption and were placed now.
     problems
         Pictures that could not be read or placed.
     examples
-        Pictures of the pile that are examples, too.
-    others
+        Pictures with the content of an example.
+    other_files
         How many files among the pictures are none.
-    assessment
-        How right the labels are, where the truth is known.
+    replaced_links
+        How many symbolic links the system did not make, by what was made instead: "hard link" or
+        "copy".
+    evaluation
+        The accuracy, where the true labels are known.
     """
 
     folder: SortedFolder
-    added: int
-    finished: int
-    problems: tuple[FailedPicture, ...]
-    examples: tuple[str, ...]
-    others: int
-    assessment: Assessment | None = None
-
-
-@dataclass(frozen=True)
-class Sorter:
-    """The examples learnt, ready for any number of rounds.
-
-    Parameters
-    ----------
-    classifier, examples
-        What was learnt, and from what.
-    options
-        How to sort.
-    shown
-        Gives, for the name of a step, a context with a function to report progress to.
-    """
-
-    classifier: ImageClassifier
-    examples: Examples
-    options: SortOptions
-    shown: Shown
-
-    @classmethod
-    def learn(
-        cls,
-        examples: ExampleSource,
-        options: SortOptions,
-        shown: Shown | None = None,
-        **of_classifier: Any,
-    ) -> Sorter:
-        """Read the examples; `of_classifier` goes to `ImageClassifier.from_examples`."""
-        found = find_examples(examples)
-        check_folder_names(found.classes)
-        if options.parquet:
-            check_parquet()
-        show = shown or _silent
-        with show("examples") as progress:
-            classifier = ImageClassifier.from_examples(found, progress=progress, **of_classifier)
-        return cls(classifier, found, options, show)
-
-    def pile(self, pictures: PictureSource, folder: SortedFolder) -> FoundPictures:
-        """The pictures to sort: not the examples, and nothing that is in the folder already."""
-        placed = {entry.prediction.path for entry in folder.entries}
-        try:
-            found = find_pictures(pictures)
-        except DataError:
-            if not placed:
-                raise
-            found = FoundPictures(())  # a pattern that fits nothing any more: all were moved
-        found = found.without(folder.root, [picture.file for picture in self.examples.pictures])
-        kept = tuple(picture for picture in found.pictures if picture.file not in placed)
-        return replace(found, pictures=kept)
-
-    def sort(self, pile: FoundPictures, folder: SortedFolder, replaces: bool = False) -> Sorted:
-        """Sort pictures; those sorted before take part in it but stay where they are.
-
-        Or, where this sorting `replaces` what is in the folder, are taken away at the last moment.
-        """
-        entries = [] if replaces else folder.entries
-        before = [StoredPicture.from_file(folder.root / entry.to) for entry in entries]
-        with self.shown("pictures") as progress:
-            embedded = self.classifier.embed((*before, *pile.pictures), progress)
-        whole = self.classifier.sort(embedded, self.options.thresholds)
-        predictions = _only(whole, {picture.file for picture in pile.pictures})
-        pairs = zip(self.examples.pictures, self.examples.labels, strict=True)
-        examples = [(picture.file, label) for picture, label in pairs]
-        left: list[FailedPicture] = []
-        if replaces:
-            folder, left = folder.emptied()
-        with self.shown(self.options.mode) as progress:
-            folder, problems = folder.add(predictions, self.options.mode, examples, progress)
-        problems = [*self.classifier.problems, *predictions.problems, *left, *problems]
-        return Sorted(
-            folder, len(predictions), 0, tuple(problems), predictions.examples, pile.other_files
-        )
-
-    def write(self, done: Sorted) -> Sorted:
-        """Write the tables and the contact sheet of everything in the folder."""
-        options = self.options
-        with self.shown("thumbnails") as progress:
-            assessment = write_outputs(
-                done.folder,
-                done.problems,
-                parquet=options.parquet,
-                sheet=options.sheet,
-                truth=options.truth,
-                progress=progress,
-            )
-        return replace(done, assessment=assessment)
+    finished: int = 0
+    problems: tuple[FailedPicture, ...] = ()
+    examples: tuple[str, ...] = ()
+    other_files: int = 0
+    replaced_links: Counter[str] = field(default_factory=Counter)
+    evaluation: Evaluation | None = None
 
 
 def sort_into(
@@ -172,53 +92,141 @@ def sort_into(
     examples: ExampleSource,
     out: PathLike,
     options: SortOptions,
-    shown: Shown | None = None,
-    *,
-    may_be_empty: bool = False,
-    **of_classifier: Any,
-) -> tuple[Sorter, Sorted]:
-    """Sort a pile into a folder; given again, the same command goes on where it was interrupted.
+    **classifier_options: Any,
+) -> SortResult:
+    """Sort pictures into a folder; the same call continues after an interruption.
 
     Links and copies of an earlier sorting into the folder are replaced; what was moved into it
-    stays, and new pictures are added. A pile without a picture is an error unless it may be empty,
-    as pictures are yet to come; then nothing is written.
+    stays, and new pictures are added. `classifier_options` are those of
+    `ImageClassifier.from_examples`.
     """
-    folder = SortedFolder.open(Path(out))
+    with open_folder(Path(out)) as folder:
+        known, classifier = fit_examples(folder, examples, options, **classifier_options)
+        return sort_all(folder, pictures, known, classifier, options)
+
+
+def fit_examples(
+    folder: SortedFolder,
+    examples: ExampleSource,
+    options: SortOptions,
+    **classifier_options: Any,
+) -> tuple[Examples, ImageClassifier]:
+    """Check that pictures can be sorted into the folder, and make a classifier of the examples."""
     if folder.mode == "move" and options.mode != "move":
         raise OptionError(
-            f"{out} holds pictures that were moved into it; go on with --move, or put them back "
-            f"first: protorect undo {out}."
+            f"{folder.root} holds pictures that were moved into it; continue with --move, or put "
+            f"them back first: protorect undo {folder.root}."
         )
-    sorter = Sorter.learn(examples, options, shown, **of_classifier)
-    problems: list[FailedPicture] = []
+    known = find_examples(examples)
+    check_folder_names(known.classes)
+    if options.parquet:
+        check_parquet()
+    with options.progress_of("examples") as progress:
+        classifier = ImageClassifier.from_examples(known, progress=progress, **classifier_options)
+    return known, classifier
+
+
+def sort_all(
+    folder: SortedFolder,
+    pictures: PictureSource,
+    examples: Examples,
+    classifier: ImageClassifier,
+    options: SortOptions,
+    may_be_empty: bool = False,
+) -> SortResult:
+    """Finish an interrupted move, then sort everything that is there.
+
+    Without a picture this is an error, unless there `may_be_empty` as pictures are yet to come.
+    """
+    left: list[FailedPicture] = []
     finished = 0
-    replaces = folder.mode in ("link", "copy")
     if folder.mode == "move":
-        finished = folder.left()
-        with sorter.shown("move") as progress:
-            problems += folder.finish(progress)
-    pile = sorter.pile(pictures, replace(folder, batches=()) if replaces else folder)
-    if pile.pictures:
-        done = sorter.sort(pile, folder, replaces)
-        done = replace(done, problems=(*problems, *done.problems), finished=finished)
+        finished = sum(len(placements) for _, placements in folder.unplaced())
+        with options.progress_of("move") as progress:
+            left = folder.finish(progress)
+    replaces = folder.mode in ("link", "copy")
+    found = pictures_to_sort(folder, pictures, examples, again=replaces)
+    if found.pictures:
+        result = sort_pictures(folder, found, examples, classifier, options, replaces)
     elif folder.mode == "move" or may_be_empty:
-        done = Sorted(folder, 0, finished, tuple(problems), (), pile.other_files)
+        result = SortResult(folder, other_files=found.other_files)
     else:
         raise DataError("there is no picture to sort; give a folder, a pattern or a list of them.")
-    return sorter, sorter.write(done) if done.folder.batches else done
+    result = replace(result, finished=finished, problems=(*left, *result.problems))
+    return with_outputs(result, options) if folder.plans else result
 
 
-def _only(predictions: Predictions, files: set[str]) -> Predictions:
-    """The predictions of some files."""
-    places = [i for i, row in enumerate(predictions.rows) if row.path in files]
-    return replace(
-        predictions,
-        rows=tuple(predictions.rows[i] for i in places),
-        contents=tuple(predictions.contents[i] for i in places),
-        problems=tuple(problem for problem in predictions.problems if problem.path in files),
-        examples=tuple(path for path in predictions.examples if path in files),
+def pictures_to_sort(
+    folder: SortedFolder, pictures: PictureSource, examples: Examples, again: bool = False
+) -> FoundPictures:
+    """The pictures without the examples and, unless sorted `again`, what is in the folder."""
+    placed = set() if again else {one.prediction.path for one in folder.placements}
+    try:
+        found = find_pictures(pictures)
+    except DataError:
+        if not placed:
+            raise
+        found = FoundPictures(())  # a pattern that no longer matches anything: all were moved
+    found = found.without(folder.root, [picture.file for picture in examples.pictures])
+    new = tuple(picture for picture in found.pictures if picture.file not in placed)
+    return replace(found, pictures=new)
+
+
+def sort_pictures(
+    folder: SortedFolder,
+    found: FoundPictures,
+    examples: Examples,
+    classifier: ImageClassifier,
+    options: SortOptions,
+    replaces: bool = False,
+) -> SortResult:
+    """Classify and place pictures.
+
+    Those sorted before are classified with them but stay where they are; where this sorting
+    `replaces` the earlier one, their links and copies are removed at the last moment.
+    """
+    before = () if replaces else folder.placements
+    in_folder = [StoredPicture.from_file(folder.root / placement.target) for placement in before]
+    with options.progress_of("pictures") as progress:
+        embedded = classifier.embed((*in_folder, *found.pictures), progress)
+    everything = classifier.predict_embedded(embedded, options.thresholds)
+    predictions = _of_files(everything, {picture.file for picture in found.pictures})
+    labeled = zip(examples.pictures, examples.labels, strict=True)
+    left = folder.empty(set(predictions.contents)) if replaces else []
+    with options.progress_of(options.mode) as progress:
+        problems, replaced_links = folder.add(
+            predictions, options.mode, ((one.file, label) for one, label in labeled), progress
+        )
+    return SortResult(
+        folder,
+        problems=(*classifier.problems, *predictions.problems, *left, *problems),
+        examples=predictions.examples,
+        other_files=found.other_files,
+        replaced_links=replaced_links,
     )
 
 
-def _silent(_: str) -> AbstractContextManager[Progress]:
-    return nullcontext(lambda done, total: None)
+def with_outputs(result: SortResult, options: SortOptions) -> SortResult:
+    """Write the tables and the contact sheet of everything in the folder."""
+    with options.progress_of("thumbnails") as progress:
+        evaluation = write_outputs(
+            result.folder,
+            result.problems,
+            parquet=options.parquet,
+            with_contact_sheet=options.contact_sheet,
+            evaluate=options.evaluate,
+            progress=progress,
+        )
+    return replace(result, evaluation=evaluation)
+
+
+def _of_files(predictions: Predictions, files: set[str]) -> Predictions:
+    """The predictions of some files."""
+    positions = [i for i, row in enumerate(predictions.rows) if row.path in files]
+    return replace(
+        predictions,
+        rows=tuple(predictions.rows[i] for i in positions),
+        contents=tuple(predictions.contents[i] for i in positions),
+        problems=tuple(problem for problem in predictions.problems if problem.path in files),
+        examples=tuple(path for path in predictions.examples if path in files),
+    )

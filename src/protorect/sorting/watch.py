@@ -1,50 +1,68 @@
-"""Sorting what arrives in a folder, as it arrives."""
+"""Sort pictures as they arrive in a folder."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from protorect.images.find import PictureSource
-from protorect.sorting.folder import SortedFolder
-from protorect.sorting.sort import Sorted, Sorter
+from protorect.images.stored import PathLike
+from protorect.labeling.examples import ExampleSource
+from protorect.sorting.folder import open_folder
+from protorect.sorting.sort import (
+    SortOptions,
+    SortResult,
+    fit_examples,
+    pictures_to_sort,
+    sort_all,
+    sort_pictures,
+    with_outputs,
+)
 
-SECONDS = 2.0  # between two looks
-
-Look = dict[str, tuple[int, int]]
+SECONDS = 2.0  # between two scans
 
 
 def watch(
-    sorter: Sorter, pictures: PictureSource, folder: SortedFolder, seconds: float = SECONDS
-) -> Iterator[Sorted]:
-    """Yield what became of new pictures, for ever.
+    pictures: PictureSource,
+    examples: ExampleSource,
+    out: PathLike,
+    options: SortOptions,
+    **classifier_options: Any,
+) -> Generator[SortResult]:
+    """Sort what is there and then, forever, what arrives; yield the result of each round.
 
-    A picture is taken when two looks find it unchanged, so that none is read while it is still
-    being written. One that could not be read is tried again only when it has changed.
+    A picture is sorted when two scans find it unchanged, so that none is read while it is still
+    being written. One that could not be read is tried again only when it has changed. The
+    parameters are those of `sort_into`.
     """
-    last: Look = {}
-    failed: Look = {}
-    while True:
-        pile = sorter.pile(pictures, folder)
-        now = {picture.file: _look(picture.file) for picture in pile.pictures}
-        ready = tuple(
-            picture
-            for picture in pile.pictures
-            if last.get(picture.file) == now[picture.file] != failed.get(picture.file)
-        )
-        if ready:
-            done = sorter.write(sorter.sort(replace(pile, pictures=ready), folder))
-            folder = done.folder
-            failed |= {path: now[path] for path, _ in done.problems if path in now}
-            yield done
-        last = now
-        time.sleep(seconds)
+    with open_folder(Path(out)) as folder:
+        known, classifier = fit_examples(folder, examples, options, **classifier_options)
+        yield sort_all(folder, pictures, known, classifier, options, may_be_empty=True)
+        last: dict[str, tuple[int, int]] = {}
+        failed: dict[str, tuple[int, int]] = {}
+        while True:
+            found = pictures_to_sort(folder, pictures, known)
+            now = {picture.file: _state(picture.file) for picture in found.pictures}
+            ready = tuple(
+                picture
+                for picture in found.pictures
+                if last.get(picture.file) == now[picture.file] != failed.get(picture.file)
+            )
+            if ready:
+                new = replace(found, pictures=ready)
+                result = sort_pictures(folder, new, known, classifier, options)
+                failed |= {path: now[path] for path, _ in result.problems if path in now}
+                yield with_outputs(result, options)
+            last = now
+            time.sleep(SECONDS)
 
 
-def _look(file: str) -> tuple[int, int]:
-    """Size and time of change; what cannot be looked at never changes."""
+def _state(file: str) -> tuple[int, int]:
+    """Size and time of change; a file that cannot be examined never changes."""
     try:
         status = os.stat(file)
     except OSError:

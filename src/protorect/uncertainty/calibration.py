@@ -1,14 +1,13 @@
-"""How sure an answer is, learnt from the examples themselves.
+"""Calibrated probabilities and out-of-distribution scores, from held-out examples.
 
-Each example is left out once, goes into the pile, and is classified like any picture of it. Its
-place among the examples is taken by a picture of the pile that was given its label with middling
-confidence, so that a class keeps its number of examples and one of a single example can be left
-out at all. What became of the examples gives
+Each example is held out once, joins the unlabeled samples, and is classified like any of them. Its
+place among the examples is taken by an unlabeled sample that was predicted as its class with median
+confidence, so that a class keeps its number of examples and one with a single example can be held
+out at all. The held-out examples give
 
-- the temperature: the factor of the scores under which the labels of the left-out examples are
-  most likely (Guo et al., "On Calibration of Modern Neural Networks", 2017);
-- the familiarity: how like its class a picture is, and how like it its neighbours are, compared
-  with the left-out examples.
+- the temperature that divides the scores: the one under which the labels of the held-out examples
+  are most likely (Guo et al., "On Calibration of Modern Neural Networks", 2017);
+- the scale of the out-of-distribution score: how similar samples of the classes are to their class.
 """
 
 from __future__ import annotations
@@ -17,178 +16,164 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from protorect.core.functional import predictions
 from protorect.methods import Method
-from protorect.uncertainty.ood import Looked, company
+from protorect.uncertainty.ood import Scored, knn_similarity
 
-RUNS = 16  # at most about so many tasks, each with some examples left out
-PILE = 2000  # at most so many pictures of the pile take part in each
-TEMPERATURES = torch.logspace(-1, 3, 400)  # what the scores are multiplied by
-PRIOR = 0.1  # of an example of any class: without a mistake the temperature would have no bound
-LOG_SHARE = 0.1  # of the log-probability in the likeness; chosen on half of the classes
-OWN_SHARE = 0.5  # of a picture itself in its likeness, the rest is its neighbours'
+TASKS = 16  # at most about so many tasks, each with some examples held out
+MAX_UNLABELED = 2000  # at most so many unlabeled samples take part in each
+TEMPERATURES = torch.logspace(1, -3, 400)  # candidates, in units of the mean lead of the scores
+PRIOR = 0.1  # of an example of any class: without a mistake the temperature would become 0
+LOG_SHARE = 0.1  # of the log-probability in the similarity; chosen on half of the classes
+OWN_SHARE = 0.5  # of a sample itself in its similarity, the rest is its neighbors'
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """The examples that could be left out.
+class HeldOut:
+    """The held-out examples.
 
-    Parameters
-    ----------
-    scores
-        (n, ways), what the method gave them.
-    cosines
-        (n, ways), with the rectified prototypes.
-    company
-        (n,), how like their class their neighbours were.
-    labels
-        (n,), their classes.
+    `scores` (n, ways) by the method, `cosines` (n, ways) with the rectified prototypes, `knn` (n,)
+    similarity of their neighbors, and their `labels` (n,).
     """
 
     scores: Tensor
     cosines: Tensor
-    company: Tensor
+    knn: Tensor
     labels: Tensor
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What turns scores into probabilities, and likeness into familiarity.
-
-    Parameters
-    ----------
-    temperature
-        The factor of the scores in the softmax.
-    likeness, spread
-        Mean and standard deviation of the likeness of the left-out examples.
-    """
+    """The temperature of the scores, and mean and deviation of the held-out similarities."""
 
     temperature: float
-    likeness: float
-    spread: float
+    mean: float
+    deviation: float
 
     @classmethod
-    def of(cls, left_out: LeftOut) -> Calibration:
-        """From what became of the left-out examples."""
-        factor = fitted_temperature(left_out.scores, left_out.labels)
-        chances = torch.softmax(factor * left_out.scores, dim=-1)
-        held = _likeness(chances, left_out.cosines, left_out.company)
-        spread = float(held.std()) if len(held) > 1 else 0.0
-        return cls(factor, float(held.mean()), max(spread, 1e-3))
+    def from_held_out(cls, held_out: HeldOut) -> Calibration:
+        """Calibrate on held-out examples."""
+        temperature = fit_temperature(held_out.scores, held_out.labels)
+        probabilities = torch.softmax(held_out.scores / temperature, dim=-1)
+        similarity = _similarity(probabilities, held_out.cosines, held_out.knn)
+        deviation = float(similarity.std()) if len(similarity) > 1 else 0.0
+        return cls(temperature, float(similarity.mean()), max(deviation, 1e-3))
 
     def probabilities(self, scores: Tensor) -> Tensor:
-        """Of every class, (n, ways)."""
-        return torch.softmax(self.temperature * scores, dim=-1)
+        """Probability of every class, (n, ways)."""
+        return torch.softmax(scores / self.temperature, dim=-1)
 
-    def familiarity(self, probabilities: Tensor, cosines: Tensor, company: Tensor) -> Tensor:
-        """About which share of the pictures of our classes would be less like them, (n,)."""
-        likeness = _likeness(probabilities, cosines, company)
-        share: Tensor = torch.special.ndtr((likeness - self.likeness) / self.spread)
-        return share
+    def ood_score(self, probabilities: Tensor, cosines: Tensor, knn: Tensor) -> Tensor:
+        """Estimated share of the samples of the classes that are more similar, (n,) in 0 .. 1."""
+        similarity = _similarity(probabilities, cosines, knn).double()
+        score: Tensor = torch.special.ndtr((self.mean - similarity) / self.deviation)
+        return score
 
 
-def fitted_temperature(scores: Tensor, labels: Tensor) -> float:
-    """The factor of scores (n, ways) under which the labels (n,) are most likely."""
-    best, least = 1.0, np.inf
-    typical = float((scores.max(dim=-1).values - scores.mean(dim=-1)).mean().clamp_min(1e-6))
-    for factor in TEMPERATURES / typical:
-        logs = torch.log_softmax(factor * scores, dim=-1)
+def fit_temperature(scores: Tensor, labels: Tensor) -> float:
+    """The temperature of scores (n, ways) under which the labels (n,) are most likely."""
+    best, lowest = 1.0, np.inf
+    lead = float((scores.max(dim=-1).values - scores.mean(dim=-1)).mean().clamp_min(1e-6))
+    for temperature in (lead * TEMPERATURES).tolist():
+        logs = torch.log_softmax(scores / temperature, dim=-1)
         loss = -float(logs.gather(1, labels[:, None]).sum() + PRIOR * logs.mean(dim=1).mean())
-        if loss < least:
-            best, least = float(factor), loss
+        if loss < lowest:
+            best, lowest = temperature, loss
     return best
 
 
-def thinned(pictures: int) -> slice:
-    """At most PILE of so many pictures, evenly among them."""
-    return slice(None, None, -(-pictures // PILE))
+def thinned(count: int) -> slice:
+    """At most MAX_UNLABELED of so many samples, evenly spaced."""
+    return slice(None, None, -(-count // MAX_UNLABELED))
 
 
-def leave_one_out(
-    method: Method, cosines: Method, support: Tensor, labels: Tensor, pile: Tensor, scores: Tensor
-) -> LeftOut:
-    """Classify each example as if it had no label.
+def hold_out(
+    method: Method,
+    cosine_method: Method,
+    support: Tensor,
+    labels: Tensor,
+    unlabeled: Tensor,
+    scores: Tensor,
+) -> HeldOut:
+    """Classify each example with its label held out.
 
     Parameters
     ----------
     method
-        What is calibrated.
-    cosines
+        The method to calibrate.
+    cosine_method
         The method whose scores are cosines with rectified prototypes.
     support, labels
         (n_support, dim) and (n_support,).
-    pile, scores
-        (n, dim), and what `method` gave them, (n, ways).
+    unlabeled, scores
+        (n, dim), and their scores by `method`, (n, ways).
     """
-    pile, scores = pile[thinned(len(pile))], scores[thinned(len(pile))]
-    stand_ins = _stand_ins(scores)
-    found: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+    unlabeled, scores = unlabeled[thinned(len(unlabeled))], scores[thinned(len(unlabeled))]
+    replacements = _replacements(scores)
+    parts: list[tuple[Tensor, ...]] = []
     for group in _groups(labels):
-        group = [i for i in group if _may_go(i, labels, stand_ins)]
+        group = [i for i in group if _can_be_held_out(i, labels, replacements)]
         if not group:
             continue
-        out = torch.zeros(len(labels), dtype=torch.bool)
-        out[group] = True
-        joining = [(stand_ins[int(labels[i])], int(labels[i])) for i in group]
-        joining = [(place, label) for place, label in joining if place is not None]
-        rows = torch.tensor([place for place, _ in joining], dtype=torch.long)
-        staying = torch.ones(len(pile), dtype=torch.bool)
+        held = torch.zeros(len(labels), dtype=torch.bool)
+        held[group] = True
+        joining = {int(label): replacements[int(label)] for label in labels[group]}
+        rows = torch.tensor([row for row in joining.values() if row is not None], dtype=torch.long)
+        joined = [label for label, row in joining.items() if row is not None]
+        staying = torch.ones(len(unlabeled), dtype=torch.bool)
         staying[rows] = False
-        examples = torch.cat([support[~out], pile[rows]])
-        known = torch.cat([labels[~out], labels.new_tensor([label for _, label in joining])])
-        query = torch.cat([support[out], pile[staying]])
-        given = method(examples[None], known, query[None])[0]
-        near = given if cosines is method else cosines(examples[None], known, query[None])[0]
-        looked = Looked(query, given, near)
-        left = looked.part(slice(len(group)))
-        around = company(left, looked.part(slice(len(group), None)))
-        found.append((left.scores, left.cosines, around, labels[out]))
-    if not found:
+        examples = torch.cat([support[~held], unlabeled[rows]])[None]
+        known = torch.cat([labels[~held], labels.new_tensor(joined)])
+        query = torch.cat([support[held], unlabeled[staying]])
+        new = method(examples, known, query[None])[0]
+        cosines = new if cosine_method is method else cosine_method(examples, known, query[None])[0]
+        everything = Scored(query, new, cosines)
+        out, rest = everything.part(slice(len(group))), everything.part(slice(len(group), None))
+        parts.append((out.scores, out.cosines, knn_similarity(out, rest), labels[held]))
+    if not parts:
         empty = support.new_empty(0, int(labels.max()) + 1)
-        return LeftOut(empty, empty, empty[:, 0], labels[:0])
-    return LeftOut(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+        return HeldOut(empty, empty, empty[:, 0], labels[:0])
+    return HeldOut(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-def _stand_ins(scores: Tensor) -> list[int | None]:
-    """Of each class, the picture in the middle of those predicted as it, by their lead."""
+def _replacements(scores: Tensor) -> list[int | None]:
+    """For each class, the sample of median lead among those predicted as it."""
     predicted = predictions(scores)
     first_two = scores.topk(2, dim=-1).values
     lead = first_two[:, 0] - first_two[:, 1]
-    stand_ins: list[int | None] = []
+    replacements: list[int | None] = []
     for way in range(scores.shape[1]):
         members = (predicted == way).nonzero().flatten()
         order = members[lead[members].argsort(descending=True, stable=True)]
-        stand_ins.append(int(order[len(order) // 2]) if len(order) else None)
-    return stand_ins
+        replacements.append(int(order[len(order) // 2]) if len(order) else None)
+    return replacements
 
 
 def _groups(labels: Tensor) -> list[list[int]]:
-    """Examples that are left out together: at most one of a class, in about RUNS groups."""
-    turn: NDArray[np.int64] = np.zeros(len(labels), np.int64)  # how many of its class came before
+    """Examples that are held out together: at most one per class, in about TASKS groups."""
+    rounds: list[list[int]] = []  # the n-th example of every class
     seen: dict[int, int] = {}
     for i, label in enumerate(labels.tolist()):
-        turn[i] = seen.get(label, 0)
-        seen[label] = int(turn[i]) + 1
-    largest = -(-len(labels) // RUNS)
-    groups = []
-    for number in range(int(turn.max()) + 1):
-        members = np.flatnonzero(turn == number).tolist()
-        groups += [members[i : i + largest] for i in range(0, len(members), largest)]
-    return groups
+        number = seen.get(label, 0)
+        seen[label] = number + 1
+        if number == len(rounds):
+            rounds.append([])
+        rounds[number].append(i)
+    largest = -(-len(labels) // TASKS)
+    return [some[i : i + largest] for some in rounds for i in range(0, len(some), largest)]
 
 
-def _may_go(example: int, labels: Tensor, stand_ins: list[int | None]) -> bool:
-    """Whether its class has somebody left without it."""
+def _can_be_held_out(example: int, labels: Tensor, replacements: list[int | None]) -> bool:
+    """Whether its class has an example without it."""
     label = int(labels[example])
-    return stand_ins[label] is not None or int((labels == label).sum()) > 1
+    return replacements[label] is not None or int((labels == label).sum()) > 1
 
 
-def _likeness(probabilities: Tensor, cosines: Tensor, company: Tensor) -> Tensor:
-    """Cosine with the class a picture is given, less where other classes compete; and company."""
+def _similarity(probabilities: Tensor, cosines: Tensor, knn: Tensor) -> Tensor:
+    """Cosine with the predicted class, less where other classes compete, and of the neighbors."""
     best = probabilities.max(dim=-1)
-    near = cosines.gather(1, best.indices[:, None]).squeeze(1)
-    own = near + LOG_SHARE * best.values.clamp_min(1e-30).log()
-    return OWN_SHARE * own + (1 - OWN_SHARE) * company
+    own = cosines.gather(1, best.indices[:, None]).squeeze(1)
+    own = own + LOG_SHARE * best.values.clamp_min(1e-30).log()
+    return OWN_SHARE * own + (1 - OWN_SHARE) * knn

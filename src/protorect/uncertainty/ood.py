@@ -1,4 +1,4 @@
-"""What a picture's neighbours say about it: foreign pictures rarely come alone."""
+"""k-NN similarity for out-of-distribution scores: distractors rarely come alone."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from torch.nn.functional import normalize
 
 from protorect.core.functional import predictions
 
-NEIGHBOURS = 10
-_SAME = 1 - 1e-6  # the cosine of a picture with itself, but for rounding
+NEIGHBORS = 10
+_SAME = 1 - 1e-6  # the cosine of a sample with itself, but for rounding
 
 
-class Looked(NamedTuple):
-    """Pictures and what was found about them.
+class Scored(NamedTuple):
+    """Samples with their scores.
 
-    Parameters
-    ----------
-    rows
-        (n, dim), their features.
-    scores, cosines
-        (n, ways), by the method, and with the rectified prototypes.
+    `features` (n, dim), `scores` (n, ways) by the method, and `cosines` (n, ways) with the
+    rectified prototypes.
     """
 
-    rows: Tensor
+    features: Tensor
     scores: Tensor
     cosines: Tensor
 
-    def part(self, which: slice) -> Looked:
-        """Some of them."""
-        return Looked(*(column[which] for column in self))
+    def part(self, rows: slice) -> Scored:
+        """Some of the samples."""
+        return Scored(*(column[rows] for column in self))
 
 
-def company(pictures: Looked, pile: Looked) -> Tensor:
-    """How like their class the nearest pictures of the pile with the same label are, (n,).
+def knn_similarity(samples: Scored, unlabeled: Scored) -> Tensor:
+    """Mean cosine with the predicted class over the nearest neighbors predicted alike, (n,).
 
-    It is the mean of their cosines with that class. The same picture is no neighbour; without
-    any neighbour a picture keeps its own cosine.
+    Neighbors are taken from `unlabeled`. A sample is not its own neighbor, and without any
+    neighbor it keeps its own cosine.
     """
-    labels, of_pile = predictions(pictures.scores), predictions(pile.scores)
-    found = pictures.cosines.gather(1, labels[:, None]).squeeze(1)
+    labels, unlabeled_labels = predictions(samples.scores), predictions(unlabeled.scores)
+    similarity = samples.cosines.gather(1, labels[:, None]).squeeze(1)
     for label in sorted(set(labels.tolist())):
         members = (labels == label).nonzero().flatten()
-        others = (of_pile == label).nonzero().flatten()
-        near = normalize(pictures.rows[members], dim=-1) @ normalize(pile.rows[others], dim=-1).T
-        near = near.masked_fill(near > _SAME, -2.0)
-        nearest = near.topk(min(NEIGHBOURS, len(others)), dim=-1)
-        counts = nearest.values > -2.0
-        told = pile.cosines[others, label][nearest.indices] * counts
-        known = counts.any(dim=-1)
-        found[members[known]] = (told.sum(dim=-1) / counts.sum(dim=-1).clamp_min(1))[known]
-    return found
+        others = (unlabeled_labels == label).nonzero().flatten()
+        cosines = (
+            normalize(samples.features[members], dim=-1)
+            @ normalize(unlabeled.features[others], dim=-1).T
+        )
+        cosines = cosines.masked_fill(cosines > _SAME, -2.0)
+        nearest = cosines.topk(min(NEIGHBORS, len(others)), dim=-1)
+        valid = nearest.values > -2.0
+        with_class = unlabeled.cosines[others, label][nearest.indices] * valid
+        means = with_class.sum(dim=-1) / valid.sum(dim=-1).clamp_min(1)
+        any_valid = valid.any(dim=-1)
+        similarity[members[any_valid]] = means[any_valid]
+    return similarity

@@ -1,4 +1,4 @@
-"""When a picture is set aside instead of labelled."""
+"""When a picture is set aside instead of labeled."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ class Thresholds:
     Parameters
     ----------
     unknown
-        A picture of less familiarity belongs to none of the classes. It is about the share of
-        pictures of the classes that is set aside by mistake. 0 for never.
+        A picture with an out-of-distribution score above 1 - unknown belongs to none of the
+        classes. About this share of the pictures of the classes is set aside by mistake. 0 for
+        never.
     unsure
         A picture whose label has less probability is unsure. 0 for never.
     """

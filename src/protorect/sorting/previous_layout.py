@@ -1,0 +1,41 @@
+"""Folders sorted by versions that kept their own files beside the pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from protorect._utils.files import sha256_of_file
+from protorect.sorting.journal import FOLDER, OWN
+
+FOLDERS = JOURNAL, THUMBNAILS = ("journal", "_thumbnails")
+_DIGESTS = "outputs.json"  # in the journal's folder, the SHA-256 of each output as written
+
+
+def is_found(root: Path) -> bool:
+    """Whether a folder has this layout."""
+    return any((root / JOURNAL).glob("[0-9]*.jsonl"))
+
+
+def convert(root: Path, written: Path) -> None:
+    """Move our own files of a sorted folder into its subfolder, the journal last.
+
+    Outputs that were not edited are copied into the folder `written`.
+    """
+    if not is_found(root) or (root / FOLDER).exists():
+        return
+    try:
+        digests = dict(json.loads((root / JOURNAL / _DIGESTS).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        digests = {}
+    for name, digest in digests.items():
+        path = root / name
+        if path.parent == root and path.is_file() and sha256_of_file(path) == digest:
+            written.mkdir(exist_ok=True)
+            shutil.copyfile(path, written / name)
+    thumbnails = root / THUMBNAILS
+    if thumbnails.is_dir() and not thumbnails.is_symlink():
+        os.rename(thumbnails, root / OWN / "thumbnails")
+    os.rename(root / JOURNAL, root / FOLDER)

@@ -1,0 +1,73 @@
+"""Folders sorted by version 0.1 are continued and undone.
+
+`data/previous_layout.json` holds the files that `protorect sort --move` of that version wrote
+beside six moved pictures, with ROOT for the folder of pictures and sorted folder.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from helpers.sorting import COLORS, picture
+from protorect._utils.files import sha256_of_file
+from protorect.cli import main
+
+FILES = json.loads((Path(__file__).parent / "data" / "previous_layout.json").read_text())
+
+
+@pytest.fixture
+def moved(colors):
+    """The sorted folder of that version; the pictures as they were before."""
+    for path in colors.pictures.rglob("*.png"):
+        if path.parent.name == "green" or int(path.stem) > 2:
+            path.unlink()
+    (colors.pictures / "green").rmdir()
+    before = colors.tree()
+    for name, text in FILES.items():
+        (colors.out / name).parent.mkdir(parents=True, exist_ok=True)
+        (colors.out / name).write_text(text.replace("ROOT", str(colors.root)))
+    digests = {"predictions.csv": sha256_of_file(colors.out / "predictions.csv")}
+    (colors.out / "journal" / "outputs.json").write_text(json.dumps(digests))
+    picture(colors.out / "_thumbnails" / f"{'0' * 32}.jpg", COLORS["red"], 0)
+    for name in ("blue", "red"):
+        (colors.pictures / name).rename(colors.out / name)
+        (colors.pictures / name).mkdir()
+    return before
+
+
+def sort(colors, *more):
+    given = [colors.pictures, "--examples", colors.examples, "--out", colors.out]
+    return main(["sort", *map(str, given), "--network", colors.weights, "--move", *more])
+
+
+def test_undo_restores_the_previous_state(colors, moved):
+    assert main(["undo", str(colors.out)]) == 0
+    assert colors.tree() == moved
+
+
+def test_sorting_continues_and_is_undone(colors, moved):
+    new = picture(colors.pictures / "new.png", COLORS["red"], 999)
+    assert sort(colors, "--unknown", "0") == 0
+    names = {path.name for path in colors.out.iterdir()}
+    assert names == {"blue", "red", "predictions.csv", "index.html", ".protorect"}
+    assert (colors.out / "red" / "new.png").exists()
+    assert len((colors.out / "predictions.csv").read_text().splitlines()) == 8
+    assert main(["undo", str(colors.out)]) == 0
+    new.unlink()
+    assert colors.tree() == moved
+
+
+def test_an_edited_table_is_kept(colors, moved):
+    (colors.out / "predictions.csv").write_text("corrected")
+    assert sort(colors) == 0
+    assert (colors.out / "edited predictions.csv").read_text() == "corrected"
+    assert main(["undo", str(colors.out)]) == 0
+    assert [path.name for path in colors.out.iterdir()] == ["edited predictions.csv"]
+
+
+def test_other_folders_called_journal_are_not_of_that_version(colors, capsys):
+    (colors.pictures / "journal").mkdir()
+    (colors.pictures / "journal" / "1.txt").write_text("dear diary")
+    assert main(["undo", str(colors.pictures)]) == 2
+    assert "nothing to undo" in capsys.readouterr().err
