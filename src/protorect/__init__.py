@@ -13,21 +13,32 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from protorect.errors import DataError, MissingExtraError, OptionError, ProtorectError
-    from protorect.estimators.prototypes import BDCSPN, CSPN
-    from protorect.evaluation.episodes import Episodes, sample_episodes
-    from protorect.evaluation.evaluate import Result, evaluate
-    from protorect.evaluation.features import load_features, save_features
-    from protorect.labeling.classifier import ImageClassifier, sort_images
-    from protorect.labeling.predictions import Predictions
-    from protorect.methods import METHODS, Method, method
-    from protorect.uncertainty.thresholds import Thresholds
+if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getattr__
+    from protorect.errors import DataError as DataError
+    from protorect.errors import MissingExtraError as MissingExtraError
+    from protorect.errors import OptionError as OptionError
+    from protorect.errors import ProtorectError as ProtorectError
+    from protorect.estimators.prototypes import BDCSPN as BDCSPN
+    from protorect.estimators.prototypes import CSPN as CSPN
+    from protorect.evaluation.episodes import Episodes as Episodes
+    from protorect.evaluation.episodes import sample_episodes as sample_episodes
+    from protorect.evaluation.evaluate import Result as Result
+    from protorect.evaluation.evaluate import evaluate as evaluate
+    from protorect.evaluation.features import load_features as load_features
+    from protorect.evaluation.features import save_features as save_features
+    from protorect.labeling.classifier import ImageClassifier as ImageClassifier
+    from protorect.labeling.classifier import sort_images as sort_images
+    from protorect.labeling.predictions import Predictions as Predictions
+    from protorect.methods import METHODS as METHODS
+    from protorect.methods import Method as Method
+    from protorect.methods import method as method
+    from protorect.uncertainty.thresholds import Thresholds as Thresholds
 
 __version__ = "0.1.0"
 
-# Names are imported when first used, so that `protorect --help` need not wait for torch.
-_HOMES = {
+# The module of each public name. It is imported when the name is first used, so that
+# `protorect --help` need not wait for torch.
+_MODULES = {
     "BDCSPN": "estimators.prototypes",
     "CSPN": "estimators.prototypes",
     "DataError": "errors",
@@ -48,34 +59,13 @@ _HOMES = {
     "save_features": "evaluation.features",
     "sort_images": "labeling.classifier",
 }
-
-__all__ = [
-    "BDCSPN",
-    "CSPN",
-    "METHODS",
-    "DataError",
-    "Episodes",
-    "ImageClassifier",
-    "Method",
-    "MissingExtraError",
-    "OptionError",
-    "Predictions",
-    "ProtorectError",
-    "Result",
-    "Thresholds",
-    "evaluate",
-    "load_features",
-    "method",
-    "sample_episodes",
-    "save_features",
-    "sort_images",
-]
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'protorect' has no attribute {name!r}")
-    value = getattr(import_module(f"protorect.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"protorect.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -1,13 +1,13 @@
-"""What can go wrong through no fault of ours.
+"""Errors that a user can cause and repair.
 
     ProtorectError                 (ValueError)
-    |-- DataError                  a file or an array that cannot be used as it is
+    |-- DataError                  a file or an array that cannot be used
     |-- OptionError                a name or a value that is not allowed
     |-- MissingExtraError          an optional dependency that is not installed
-    `-- PartialError               part of the work was done and is kept; the way on is named
+    `-- PartialError               work that stopped before its end; its results so far are kept
 
-A message says what was wrong, what was given, what is allowed and what to do. The command
-line prints it on one line and ends with exit code 2, or 1 where part of the work was done.
+A message says what is wrong, what was given, what is allowed and what to do. The command line
+prints it on one line and exits with code 2, or with 1 for a PartialError.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from difflib import get_close_matches
 
 
 class ProtorectError(ValueError):
-    """A mistake in what was given; the message names the way out."""
+    """Base class of all errors that a user can cause and repair."""
 
 
 class DataError(ProtorectError):
-    """A file or an array that cannot be used as it is."""
+    """A file or an array that cannot be used."""
 
 
 class OptionError(ProtorectError):
-    """A name or a value that is not one of those allowed."""
+    """A name or a value that is not allowed."""
 
 
 class MissingExtraError(ProtorectError):
@@ -33,11 +33,11 @@ class MissingExtraError(ProtorectError):
 
 
 class PartialError(ProtorectError):
-    """Work that stopped half-way through no mistake; what was done is kept."""
+    """Work that stopped before its end; its results so far are kept."""
 
 
 def unknown_name(kind: str, given: str, allowed: Iterable[str]) -> OptionError:
-    """The error for a name that is not known, with the nearest known one suggested."""
+    """The error for a name that is not allowed, with the nearest allowed one suggested."""
     names = sorted(allowed)
     near = get_close_matches(given.lower(), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -45,5 +45,5 @@ def unknown_name(kind: str, given: str, allowed: Iterable[str]) -> OptionError:
 
 
 def damaged(path: object, reason: str, remedy: str) -> DataError:
-    """The error for a file of ours that is not as we wrote it; `remedy` is a sentence."""
+    """The error for a damaged file that protorect wrote; `remedy` is a sentence."""
     return DataError(f"{path} is damaged: {reason}. {remedy}")

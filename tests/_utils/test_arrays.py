@@ -60,9 +60,9 @@ def test_pickled_objects_are_never_unpickled(tmp_path):
     assert not Bomb.exploded
 
 
-def test_a_claim_without_data_allocates_nothing(tmp_path):
+def test_a_shape_without_its_data_allocates_nothing(tmp_path):
     path = npz(tmp_path / "a.npz", x=header((10**9, 10**6)) + b"\0" * 64)
-    with pytest.raises(DataError, match="has not the data for it"):
+    with pytest.raises(DataError, match="has less data than its shape"):
         load_arrays(path, ("x",))
 
 
@@ -118,7 +118,7 @@ def test_an_array_in_a_folder_of_the_archive_is_not_taken_for_ours(tmp_path):
         load_arrays(tmp_path / "a.npz", ("x",))
 
 
-def test_a_pipe_is_told_what_to_do(tmp_path):
+def test_a_pipe_is_refused_with_what_to_do(tmp_path):
     os.mkfifo(tmp_path / "p.npz")
-    with pytest.raises(DataError, match="not an ordinary file"):
+    with pytest.raises(DataError, match="not a regular file"):
         load_arrays(tmp_path / "p.npz", ("x",))

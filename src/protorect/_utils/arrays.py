@@ -1,4 +1,4 @@
-"""Arrays in .npz and .npy files: never unpickled, sizes checked before anything is allocated."""
+"""Arrays in .npz and .npy files: never unpickled, sizes checked before allocation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
-    """Write a .npz file with these arrays, whole or not at all."""
+    """Write a .npz file with these arrays, completely or not at all."""
     with written_whole(path) as beside, beside.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
@@ -27,22 +27,22 @@ def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
 def load_arrays(
     path: str | os.PathLike[str], required: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> Arrays:
-    """Read the named arrays of a .npz file; arrays of other names are left alone."""
+    """Read the named arrays of a .npz file; others are not read."""
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise DataError(f"{path} is not an ordinary file; copy what it gives to a .npz file first.")
+        raise DataError(f"{path} is not a regular file; write its content to a .npz file first.")
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            held = {name.removesuffix(".npy") for name in names if name.endswith(".npy")}
-            missing = [name for name in required if name not in held]
+            stored = {name.removesuffix(".npy") for name in names if name.endswith(".npy")}
+            missing = [name for name in required if name not in stored]
             if missing:
                 raise DataError(
                     f"{path} has no array {', '.join(missing)}; it holds "
-                    f"{', '.join(sorted(held)) or 'no arrays'}."
+                    f"{', '.join(sorted(stored)) or 'no arrays'}."
                 )
-            wanted = [*required, *(name for name in optional if name in held)]
-            return {name: _read(archive, f"{name}.npy", path) for name in wanted}
+            chosen = [*required, *(name for name in optional if name in stored)]
+            return {name: _read(archive, f"{name}.npy", path) for name in chosen}
     except FileNotFoundError as error:
         raise DataError(f"there is no file {path}.") from error
     except IsADirectoryError as error:
@@ -54,7 +54,7 @@ def load_arrays(
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:
-    """Map a .npy file that must hold just this; `remedy` ends the sentence on one that does not."""
+    """Map a .npy file of this type and shape; `remedy` ends the message if it is another."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
@@ -62,8 +62,8 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> ND
     except (ValueError, EOFError, OSError) as error:
         raise damaged(path, " ".join(str(error).split()).rstrip("."), remedy) from error
     if not isinstance(array, np.memmap) or array.dtype != dtype or array.shape != shape:
-        found = f"{getattr(array, 'dtype', '?')} {getattr(array, 'shape', '?')}"
-        raise damaged(path, f"it holds {found}, the manifest says {dtype} {shape}", remedy)
+        actual = f"{getattr(array, 'dtype', '?')} {getattr(array, 'shape', '?')}"
+        raise damaged(path, f"it holds {actual}, the manifest says {dtype} {shape}", remedy)
     if path.stat().st_size != array.offset + array.nbytes:
         raise damaged(path, "it is longer than its array", remedy)
     return array
@@ -90,16 +90,16 @@ def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
                 f"{path}: {member} holds pickled objects, which are never read. "
                 "Save plain arrays of numbers or strings."
             )
-        claimed = math.prod(shape) * dtype.itemsize
-        if claimed > archive.getinfo(member).file_size:
-            raise DataError(f"{path}: {member} claims shape {shape} but has not the data for it.")
-        if claimed > physical_memory():
+        size = math.prod(shape) * dtype.itemsize
+        if size > archive.getinfo(member).file_size:
+            raise DataError(f"{path}: {member} has less data than its shape {shape} needs.")
+        if size > physical_memory():
             raise DataError(f"{path}: {member} of shape {shape} does not fit into memory.")
         with archive.open(member) as file:
             return np.asarray(npy.read_array(file, allow_pickle=False))
     except DataError:
         raise
-    except Exception as error:  # the readers raise anything at all on damaged files
+    except Exception as error:  # numpy and zipfile raise many kinds of error on damaged files
         raise DataError(f"{path}: {member} cannot be read: {error}.") from error
 
 
@@ -111,8 +111,8 @@ def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def physical_memory() -> float:
-    """Bytes of memory of this machine; infinite where it does not tell."""
+    """Bytes of memory of this machine; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # not every system tells
+    except (AttributeError, ValueError, OSError):  # not on every system
         return float("inf")

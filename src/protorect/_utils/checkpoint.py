@@ -1,7 +1,7 @@
 """Tensors and their configuration in one safetensors file; nothing is ever unpickled.
 
-The configuration is JSON text in the file's metadata, beside the number of the format. What a
-file claims to hold is checked by safetensors against its length before anything is allocated.
+The configuration is JSON text in the file's metadata, with the number of the format. safetensors
+checks the sizes that a file claims against its length before anything is allocated.
 """
 
 from __future__ import annotations
@@ -23,49 +23,34 @@ from protorect.errors import DataError
 
 FORMAT = 1
 _KEY = "protorect"
-_TUPLE = "__tuple__"
+_TUPLE = "__tuple__"  # JSON has no tuples, which labels may be
 
 
 def save_tensors(
-    path: str | os.PathLike[str], tensors: dict[str, Tensor], config: dict[str, Any]
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], config: Mapping[str, Any]
 ) -> None:
-    """Write tensors and their configuration into one file, whole or not at all.
+    """Write tensors and their configuration into one file, completely or not at all.
 
-    Parameters
-    ----------
-    path
-        The file, by custom `.safetensors`; one that exists is replaced.
-    tensors
-        By name, of any shape and device.
-    config
-        What is needed to use the tensors: strings, numbers, booleans, None, and lists, tuples
-        and dicts of those. Its "kind" is what `load_tensors` can ask for.
+    The configuration may hold strings, numbers, booleans, None, and lists, tuples and dicts of
+    those. Its "kind" is what `load_tensors` can ask for.
     """
-    metadata = {_KEY: json.dumps({"format": FORMAT, "config": _to_json(config)})}
+    metadata = {_KEY: json.dumps({"format": FORMAT, "config": _to_json(dict(config))})}
     # safetensors takes only tensors that are contiguous and share no memory.
-    own = {
+    copies = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, tensor in tensors.items()
     }
     with written_whole(path) as beside:
         try:
-            save_file(own, beside, metadata)
-        except SafetensorError as error:  # its word for a full disk, too
+            save_file(copies, beside, metadata)
+        except SafetensorError as error:  # raised for a full disk, too
             raise DataError(f"cannot write {path}: {error}.") from error
 
 
 def load_tensors(
     path: str | os.PathLike[str], kind: str | None = None
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote: the tensors, in memory of their own, and the configuration.
-
-    Parameters
-    ----------
-    path
-        The file.
-    kind
-        What config["kind"] must be; None for anything.
-    """
+    """Read the tensors and the configuration of a file, whose "kind" must be this one if given."""
     path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder; give a file that protorect saved.")
@@ -78,7 +63,7 @@ def load_tensors(
                     "give a file of that kind."
                 )
             names = file.keys()
-            # Clones, as safetensors maps the file, and the file may change.
+            # Copies: safetensors maps the file, which may change.
             return {name: file.get_tensor(name).clone() for name in names}, config
     except FileNotFoundError as error:
         raise DataError(f"there is no file {path}; check the name.") from error
@@ -91,71 +76,67 @@ def load_tensors(
         ) from error
 
 
-def check_fits(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], where: str) -> None:
-    """Raise DataError if names or shapes are not those wanted; the message says which differ."""
-    differs = [
-        *(f"{name} is missing" for name in wanted if name not in found),
-        *(f"{name} is unknown" for name in found if name not in wanted),
+def check_fits(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str) -> None:
+    """Raise DataError, which begins with `where`, if names or shapes are not the expected ones."""
+    problems = [
+        *(f"{name} is missing" for name in expected if name not in tensors),
+        *(f"{name} is unknown" for name in tensors if name not in expected),
         *(
-            f"{name} is {tuple(found[name].shape)} instead of {tuple(wanted[name].shape)}"
-            for name in wanted
-            if name in found and found[name].shape != wanted[name].shape
+            f"{name} is {tuple(tensors[name].shape)} instead of {tuple(expected[name].shape)}"
+            for name in expected
+            if name in tensors and tensors[name].shape != expected[name].shape
         ),
     ]
-    if differs:
-        more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""
-        raise DataError(f"{where}: {', '.join(differs[:3])}{more}.")
+    if problems:
+        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
+        raise DataError(f"{where}: {', '.join(problems[:3])}{more}.")
 
 
 def _config(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
-    """The configuration in the metadata of a file."""
     text = (metadata or {}).get(_KEY)
     if text is None:
         raise DataError(
             f"{path} is a safetensors file without a configuration of protorect; "
             "give a file that protorect saved."
         )
-    damaged = DataError(f"{path} has a damaged configuration; save or copy it again.")
     try:
-        held = json.loads(text)
-        newer = held["format"] > FORMAT
-        config = None if newer else _from_json(held["config"])
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise damaged from error
-    if newer:
-        raise DataError(
-            f"{path} is in format {held['format']}, and this protorect reads up to {FORMAT}; "
-            "install a newer protorect."
-        )
-    if not isinstance(config, dict):
-        raise damaged
-    return config
+        document = json.loads(text)
+        if document["format"] > FORMAT:
+            raise DataError(
+                f"{path} is in format {document['format']}, and this protorect reads up to "
+                f"{FORMAT}; install a newer protorect."
+            )
+        return dict(_from_json(document["config"]).items())
+    except DataError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(f"{path} has a damaged configuration; save or copy it again.") from error
 
 
 def _to_json(value: Any) -> Any:
-    """The value in what JSON gives back unchanged."""
+    """The value as JSON can hold it, so that `_from_json` restores it."""
     if isinstance(value, np.generic):
         value = value.item()
     # By the exact type: a subclass, such as an enumeration, would not come back as itself.
     if type(value) in (str, int, float, bool, type(None)):
         return value
     if type(value) is list:
-        return [_to_json(part) for part in value]
+        return [_to_json(item) for item in value]
     if type(value) is tuple:
-        return {_TUPLE: [_to_json(part) for part in value]}
+        return {_TUPLE: [_to_json(item) for item in value]}
     if type(value) is dict and all(type(key) is str for key in value):
-        return {key: _to_json(part) for key, part in value.items()}
+        return {key: _to_json(item) for key, item in value.items()}
     raise DataError(
         f"cannot save {value!r} of type {type(value).__name__}; only strings, numbers, booleans, "
         "None and tuples of those can be saved."
     )
 
 
-def _from_json(held: Any) -> Any:
-    if isinstance(held, list):
-        return [_from_json(part) for part in held]
-    if not isinstance(held, dict):
-        return held
-    if _TUPLE in held:
-        return tuple(_from_json(part) for part in held[_TUPLE])
-    return {key: _from_json(part) for key, part in held.items()}
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if _TUPLE in value:
+        return tuple(_from_json(item) for item in value[_TUPLE])
+    return {key: _from_json(item) for key, item in value.items()}

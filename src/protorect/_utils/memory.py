@@ -1,4 +1,4 @@
-"""How this process deals with the memory it has freed."""
+"""What the C library does with freed memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _LARGEST_INT = 2**31 - 1
 
 
 def keep_freed_memory() -> None:
-    """Keep large freed blocks for the next ones instead of handing them back to the system.
+    """Keep large freed blocks for reuse instead of returning them to the system.
 
-    A network frees and asks for the same few hundred megabytes at every step. By default glibc
-    returns each large block at once, and the system clears its pages anew when they are next
-    asked for, which takes as long as the arithmetic. It concerns the whole process, so only a
-    program calls this, not the library. Where the C library is another one, nothing happens.
+    A network frees and allocates the same few hundred megabytes at every step. By default glibc
+    returns each large block at once, and the system clears its pages again at the next allocation,
+    which takes as long as the arithmetic. The setting is one of the whole process, so only
+    programs call this, not the library. Other C libraries are left as they are.
     """
     if not sys.platform.startswith("linux"):
         return

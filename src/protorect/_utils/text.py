@@ -1,4 +1,4 @@
-"""Text for people."""
+"""Text for terminals and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result may depend on besides what was asked for."""
+"""Versions and hardware that a result may depend on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protorect import __version__
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computes, threads and kind of processor; stored with every result."""
+    """Versions of protorect, Python, torch and numpy, threads and processor, for stored results."""
     return {
         "protorect": __version__,
         "python": platform.python_version(),
