@@ -1,16 +1,11 @@
 """`protorect datasets` says of each data set what a person needs to get it."""
 
-import argparse
-
-from protorect.cli import datasets
+from protorect.cli import main
 from protorect.datasets.catalogue import DATASETS
 
 
 def test_every_data_set_is_listed(capsys):
-    parser = argparse.ArgumentParser()
-    datasets.add_to(parser.add_subparsers(required=True))
-    options = parser.parse_args(["datasets"])
-    options.run(options)
+    assert main(["datasets"]) == 0
     paragraphs = capsys.readouterr().out.split("\n\n")
     assert [text.splitlines()[0] for text in paragraphs] == list(DATASETS)
     for text, known in zip(paragraphs, DATASETS.values(), strict=True):

@@ -85,7 +85,7 @@ def test_all_methods_at_once(files, capsys):
     results = json.loads(Path("o.json").read_text())["results"]
     assert [result["method"] for result in results] == list(METHODS)
     assert all(name in shown.out for name in METHODS)
-    assert shown.err == "left out: tft, for want of --network and --pictures\n"
+    assert shown.err == "left out: tft, without --network and --pictures\n"
 
 
 def test_the_base_mean_of_a_file(files):
@@ -122,7 +122,7 @@ def test_saved_episodes_give_the_same_results_again(files, capsys):
     assert "bd-cspn-classes" in capsys.readouterr().out
 
 
-def test_loaded_episodes_bring_their_shot(files, capsys):
+def test_loaded_episodes_determine_the_shot(files, capsys):
     line = "evaluate good.npz --method cspn --shot 3 --episodes 5 --save-episodes e.npz"
     assert main(line.split()) == 0
     capsys.readouterr()
@@ -130,7 +130,7 @@ def test_loaded_episodes_bring_their_shot(files, capsys):
     assert "3-shot" in capsys.readouterr().out
 
 
-def test_unequal_and_foreign_queries(files):
+def test_unbalanced_queries_and_distractors(files):
     line = "evaluate good.npz --method cspn --shot 1 --episodes 20 --dirichlet 1 --distractors 2"
     assert main([*line.split(), "--save-episodes", "e.npz"]) == 0
     episodes = Episodes.load("e.npz")
@@ -165,7 +165,7 @@ def test_one_episode_has_no_interval(files, capsys):
         ("good.npz --load-episodes good.npz", "has no array support, query, query_way"),
         ("good.npz --load-episodes e.npz --shot 2", "have 1 shots; 2 cannot be taken"),
         ("good.npz --load-episodes e.npz --way 4", "--way 4 does not agree with e.npz"),
-        ("good.npz --load-episodes e.npz --dirichlet 2", "--dirichlet is for drawing"),
+        ("good.npz --load-episodes e.npz --dirichlet 2", "--dirichlet is for sampling"),
         ("shuffled.npz --load-episodes e.npz", "or from these in another order"),
         ("good.npz --save-episodes good.npz", "good.npz is named twice"),
         ("good.npz --json a.txt --csv a.txt", "a.txt is named twice"),
@@ -178,7 +178,9 @@ def test_one_episode_has_no_interval(files, capsys):
         ("good.npz --device abacus", "device 'abacus' cannot be used"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_nothing(files, capsys, arguments, message):
+def test_a_mistake_is_reported_in_one_sentence_and_no_file_is_written(
+    files, capsys, arguments, message
+):
     main(
         [
             "evaluate",
@@ -214,25 +216,7 @@ def test_a_mistake_through_the_real_entry_point(files):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["evaluate"], ["evalute", "good.npz"], []])
-def test_a_command_that_is_not_understood(files, arguments):
-    done = protorect(*arguments, cwd=files)
-    assert done.returncode == 2
-    assert "usage: protorect" in done.stderr
-
-
-def test_help_is_quick_and_names_the_verbs(files):
-    done = protorect("--help")
-    assert done.returncode == 0
-    assert "evaluate" in done.stdout
-    assert "demo" in done.stdout
-    code = "import sys; sys.argv = ['protorect', '--version']\n"
-    code += "from protorect.cli import main\ntry: main()\nexcept SystemExit: pass\n"
-    code += "assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-
-
-def test_a_reader_that_goes_away_is_not_a_traceback(files):
+def test_a_closed_pipe_is_not_a_traceback(files):
     shell = f"'{COMMAND}' evaluate good.npz --episodes 5 | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
     assert (done.stdout.strip(), done.stderr) == ("1", "")
@@ -242,12 +226,12 @@ def test_an_interrupt_is_not_a_traceback(files, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("protorect.evaluation.select_z.evaluate_chosen", interrupted)
+    monkeypatch.setattr("protorect.cli.evaluate.evaluate_chosen", interrupted)
     assert main(["evaluate", "good.npz"]) == 130
     assert capsys.readouterr().err == "protorect: interrupted\n"
 
 
-def test_names_are_shown_as_they_are_and_whole(files, capsys):
+def test_names_are_shown_verbatim_and_in_full(files, capsys):
     os.rename("good.npz", "cub[train]:smile:.npz")
     names = [f"bd-cspn:z=4,epsilon=20.0,weighting=classes,rank={r}" for r in ("cosine", "softmax")]
     given = [word for name in names for word in ("--method", name)]
@@ -257,14 +241,14 @@ def test_names_are_shown_as_they_are_and_whole(files, capsys):
 
 
 @pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
-def test_an_output_that_takes_nothing_is_not_a_traceback(files, where):
+def test_a_full_or_closed_output_is_not_a_traceback(files, where):
     shell = f"'{COMMAND}' evaluate good.npz --episodes 3 --json o.json {where}"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == (1 if "full" in where else 0)
 
 
-def test_an_output_without_our_signs_gets_others(files):
+def test_an_output_in_ascii_gets_replacement_characters(files):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(
         [COMMAND, "evaluate", "good.npz", "--episodes", "3"],
@@ -276,7 +260,7 @@ def test_an_output_without_our_signs_gets_others(files):
     assert b"bd-cspn-classes" in done.stdout
 
 
-def test_features_nobody_has_seen(files):
+def test_float16_features_with_negative_labels(files):
     features, labels = clusters(classes=7, each=31, dim=3, spread=0.3, seed=9, dtype=np.float64)
     np.savez("new.npz", features=features.astype(np.float16), labels=labels - 3)
     assert main(["evaluate", "new.npz", "--episodes", "10", "--way", "7"]) == 0

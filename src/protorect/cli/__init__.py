@@ -7,56 +7,45 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from protorect import __version__
 from protorect._utils.memory import keep_freed_memory
-from protorect.cli import (
-    compare,
-    datasets,
-    demo,
-    evaluate,
-    extract,
-    methods,
-    paper,
-    prepare,
-    publish,
-    sort,
-    train,
-    undo,
-)
 from protorect.errors import PartialError, ProtorectError
 
-VERBS = (
-    sort,
-    undo,
-    demo,
-    datasets,
-    prepare,
-    train,
-    extract,
-    methods,
-    evaluate,
-    compare,
-    paper,
-    publish,
-)
+# Each command is a module of this package with DESCRIPTION, add_arguments and run. It is imported
+# when the command is chosen, so that `protorect --help` does not wait for torch.
+COMMANDS = {
+    "sort": "sort pictures into class folders, from a few examples",
+    "undo": "undo what `protorect sort` did",
+    "demo": "see few-shot learning on handwritten digits; writes a page",
+    "datasets": "list known data sets: where to get them, licences, folders",
+    "prepare": "index and pack a data set, once",
+    "train": "train a backbone on the base classes of a data set",
+    "extract": "write the features of pictures by a trained backbone",
+    "methods": "list the methods, or describe some: source, assumptions, options",
+    "evaluate": "compare methods on the same episodes of a feature file",
+    "compare": "compare all methods on several feature sets in several settings",
+    "paper": "measure the paper's tables and figures again",
+    "publish": "write the weights of a run with a model card, for others to use",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 1 if in part, 2 for a user's mistake."""
     _accept_any_output()
     keep_freed_memory()
-    options = _parser().parse_args(arguments)
     try:
+        options = _parse(sys.argv[1:] if arguments is None else arguments)
         code: int | None = options.run(options)
         sys.stdout.flush()
     except ProtorectError as error:
         return _failed(str(error), 1 if isinstance(error, PartialError) else 2)
     except MemoryError:
         return _failed("there is not enough memory for this.", 2)
-    except OSError as error:  # of the output: what is read and written by us is told above
+    except OSError as error:  # of standard output; files raise a ProtorectError
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        # The reader may have gone, as in `protorect ... | head`: that needs no word.
+        # A reader that has gone, as in `protorect ... | head`, needs no message.
         return 1 if isinstance(error, BrokenPipeError) else _failed(f"{error.strerror}.", 1)
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
@@ -64,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _accept_any_output() -> None:
-    """A closed output is none, and a sign that it cannot show is no reason to fail."""
+    """Replace a closed output, and characters that an output cannot show."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -78,13 +67,21 @@ def _failed(reason: str, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="protorect",
         description="Few-shot image classification by prototype rectification (BD-CSPN).",
     )
     parser.add_argument("--version", action="version", version=f"protorect {__version__}")
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True)
-    for verb in VERBS:
-        verb.add_to(verbs)
-    return parser
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(
+            name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        if name == chosen:
+            module = import_module(f"protorect.cli.{name}")
+            command.description = module.DESCRIPTION
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser.parse_args(arguments)

@@ -6,6 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from protorect._utils.files import write_text
+from protorect._utils.versions import versions
+from protorect.cli.output import check_outputs, listed, show
+from protorect.cli.progress import progress_bar
+from protorect.evaluation.compare import compare
+from protorect.evaluation.features import load_features
+from protorect.methods import METHODS, chosen_methods
+from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
+from protorect.report.page import render_html, render_markdown
+
 DESCRIPTION = """\
 Compare methods on the same episodes of every feature set, in three worlds: equal classes, unequal
 ones, and foreign classes among the queries. Shows accuracy with 95 % intervals, speed, mean ranks
@@ -15,14 +25,8 @@ FEATURES is what `protorect extract` wrote, or any .npz with features (n, dim) a
 """
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "compare",
-        help="compare all methods on several feature sets in several worlds",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     add = parser.add_argument
     add("features", metavar="FEATURES", type=Path, nargs="+")
     add("--method", action="append", metavar="NAME", help="repeat for several; all if not given")
@@ -37,20 +41,10 @@ def add_to(verbs: Any) -> None:
     add("--html", type=Path, metavar="OUT.html", help="write a page with tables and plots")
     add("--markdown", type=Path, metavar="OUT.md", help="the same, its plots in a folder figures")
     add("--device", help="where to compute, as torch names it")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Compare and print the tables; write what was asked for."""
-    from protorect._utils.files import write_text
-    from protorect.cli.output import check_outputs, listed, show
-    from protorect.cli.progress import progress_bar
-    from protorect.evaluation.compare import compare
-    from protorect.evaluation.features import load_features
-    from protorect.methods import METHODS, chosen_methods
-    from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
-    from protorect.report.page import render_html, render_markdown
-
     methods = chosen_methods(options.method or list(METHODS))
     check_outputs((options.json, options.html, options.markdown), tuple(options.features))
     names = _names(options.features)
@@ -95,8 +89,6 @@ def _names(paths: list[Path]) -> list[str]:
 
 def _settings(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
     """What is needed to get the same results again."""
-    from protorect._utils.versions import versions
-
     asked = ("way", "query", "episodes", "seed", "dirichlet", "distractors")
     return {
         "features": names,

@@ -1,25 +1,27 @@
-"""`protorect demo`: the whole way on handwritten digits, as tables and a page."""
+"""`protorect demo`: few-shot learning on handwritten digits, as tables and a page."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+
+from protorect._utils.files import check_writable, write_text
+from protorect.cli.output import show
+from protorect.cli.progress import progress_bar, training_progress
+from protorect.demo import Plan, demo_page, learn, measure
+from protorect.demo.page import pixels_table, span
+from protorect.demo.plan import BASE, NOVEL, QUERY, WAY
+from protorect.report.results import results_table
 
 DESCRIPTION = """\
 Train a small network on five of scikit-learn's handwritten digits, which need no download, compare
-the methods on the other five, and write what was found as one HTML page with tables and figures.
+the methods on the other five, and write the results as one HTML page with tables and figures.
 Takes about a minute on two processors.
 """
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "demo",
-        help="see few-shot learning on handwritten digits; writes a page",
-        description=DESCRIPTION,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     add = parser.add_argument
     add(
         "--out",
@@ -31,25 +33,13 @@ def add_to(verbs: Any) -> None:
     add("--episodes", type=int, default=600, help="how many tasks (%(default)s)")
     add("--epochs", type=int, default=8, help="how long to train (%(default)s)")
     add("--seed", type=int, default=0, help="of the training and the tasks (%(default)s)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the demonstration, print its table and write its page."""
-    from protorect._utils.files import check_writable, write_text
-
     check_writable(options.out)
-
-    from protorect.cli.output import show
-    from protorect.cli.progress import progress_bar
-    from protorect.cli.train import training_shown
-    from protorect.demo import Plan, demo_page, learn, measure
-    from protorect.demo.page import pixels_table, span
-    from protorect.demo.plan import BASE, NOVEL, QUERY, WAY
-    from protorect.report.results import results_table
-
     plan = Plan.of(options.episodes, options.epochs, options.seed)
-    with training_shown(options.epochs) as (step, epoch):
+    with training_progress(options.epochs) as (step, epoch):
         learned = learn(plan, step, epoch)
     with progress_bar("episodes") as progress:
         result = measure(plan, learned, progress)

@@ -1,4 +1,4 @@
-"""`protorect evaluate`: methods compared on the same episodes of a set of features."""
+"""`protorect evaluate`: compare methods on the same episodes of a set of features."""
 
 from __future__ import annotations
 
@@ -6,18 +6,32 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numpy.typing import NDArray
+
+from protorect._utils.arrays import save_arrays
+from protorect._utils.files import write_text
+from protorect._utils.versions import versions
+from protorect.cli.output import check_outputs, show
+from protorect.cli.progress import progress_bar
+from protorect.embedding.finished import made_by
 from protorect.errors import DataError, OptionError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from protorect.evaluation.episodes import Episodes
-    from protorect.evaluation.evaluate import Result
-    from protorect.evaluation.fine_tuned import Pictures
-    from protorect.evaluation.select_z import Choice
-    from protorect.methods import Method, PictureMethod
+from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.evaluate import Result
+from protorect.evaluation.features import load_features
+from protorect.evaluation.fine_tuned import Pictures, evaluate_fine_tuned
+from protorect.evaluation.select_z import Choice, choose_z, evaluate_chosen, z_text
+from protorect.methods import (
+    PAPER,
+    PICTURE_METHODS,
+    Method,
+    PictureMethod,
+    chosen_methods,
+    chosen_with_pictures,
+)
+from protorect.methods.registry import ALL
+from protorect.report.results import results_csv, results_json, results_table
 
 DESCRIPTION = """\
 Compare methods on the same few-shot episodes, with 95 % intervals.
@@ -25,24 +39,18 @@ Compare methods on the same few-shot episodes, with 95 % intervals.
 FEATURES is a .npz file with `features` (n, dim), `labels` (n,) and optionally `class_names`, or a
 folder that `protorect extract` made; by default a class needs 20 rows, 5 shots and 15 queries.
 
-`protorect methods` lists the methods and `protorect methods NAME` tells the options of one, which
-are written behind its name: bd-cspn:z=4,rank=softmax
+`protorect methods` lists the methods and `protorect methods NAME` describes the options of one,
+which are written after its name: bd-cspn:z=4,rank=softmax
 
 tft fine-tunes the network for each episode, so it needs what made FEATURES: --network and
 --pictures, as they were given to `protorect extract`.
 """
-DRAWN = {"way": 5, "query": 15, "episodes": 600, "seed": 0, "dirichlet": None, "distractors": 0}
+SAMPLING = {"way": 5, "query": 15, "episodes": 600, "seed": 0, "dirichlet": None, "distractors": 0}
 SHOTS = [1, 5]
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "evaluate",
-        help="compare methods on the same episodes of a feature file",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     add = parser.add_argument
     add("features", metavar="FEATURES", type=Path)
     add(
@@ -56,13 +64,13 @@ def add_to(verbs: Any) -> None:
         "--shot",
         type=int,
         action="append",
-        help="support samples a class; repeat (1 and 5; with --load-episodes, the file's)",
+        help="support samples per class; repeat (1 and 5; with --load-episodes, the file's)",
     )
-    add("--query", type=int, help="queries a class (15)")
+    add("--query", type=int, help="queries per class (15)")
     add("--episodes", type=int, help="how many (600)")
-    add("--seed", type=int, help="the same seed draws the same episodes (0)")
-    add("--dirichlet", type=float, metavar="ALPHA", help="unequal numbers of queries a class")
-    add("--distractors", type=int, metavar="CLASSES", help="add queries of so many other classes")
+    add("--seed", type=int, help="the same seed samples the same episodes (0)")
+    add("--dirichlet", type=float, metavar="ALPHA", help="queries per class from Dirichlet(ALPHA)")
+    add("--distractors", type=int, metavar="CLASSES", help="add queries of this many other classes")
     files = parser.add_mutually_exclusive_group()
     files.add_argument(
         "--load-episodes", type=Path, metavar="F.npz", help="use the episodes in this file"
@@ -88,45 +96,54 @@ def add_to(verbs: Any) -> None:
         "--base",
         type=Path,
         metavar="BASE.npz",
-        help="features of the base classes, whose mean simpleshot takes off (none)",
+        help="features of the base classes, whose mean simpleshot subtracts (none)",
     )
     add(
         "--network",
         metavar="RUN",
-        help="for tft: the run, weights or name of pretrained ones that made the features",
+        help="for tft: the run, weights or pretrained name that made the features",
     )
     add(
         "--pictures",
         type=Path,
         metavar="PACKED",
-        help="for tft: what `protorect prepare` made, which the features are of",
+        help="for tft: the packed pictures that the features are of",
     )
     add("--device", help="where to compute, as torch names it (cpu)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Evaluate and print a table; write what was asked for."""
-    from protorect._utils.files import write_text
-    from protorect.cli.output import check_outputs, show
-    from protorect.evaluation.features import load_features
-    from protorect.evaluation.select_z import z_text
-    from protorect.report.results import results_csv, results_json, results_table
-
+    """Evaluate, print a table, and write the requested files."""
     methods = _methods(options)
-    outputs = (options.save_episodes, options.json, options.csv, options.predictions)
-    inputs = (options.features, options.load_episodes, options.validation, options.base)
-    check_outputs(outputs, inputs)
-    pictures = _pictures(options)
+    check_outputs(
+        (options.save_episodes, options.json, options.csv, options.predictions),
+        (options.features, options.load_episodes, options.validation, options.base),
+    )
+    pictures = None
+    if options.network is not None:
+        pictures = Pictures.behind(options.features, options.network, options.pictures)
     if options.base is not None:
         methods = _with_base_mean(methods, load_features(options.base)[0])
     features, labels = load_features(options.features)
     episodes = _episodes(options, labels)
     shots = options.shot or ([episodes.shot] if options.load_episodes else SHOTS)
-    choices = _choices(options, methods, episodes, shots)
-    results = _results(options, methods, pictures, (features, labels), episodes, shots, choices)
+    choices = _choose_z(options, methods, episodes, shots)
+
+    results: list[Result] = []
+    shared: dict[str, Any] = {"shot": shots, "episodes": episodes, "device": options.device}
+    if on_features := _on_features(methods):
+        with progress_bar("episodes") as progress:
+            shared["progress"] = progress
+            results += evaluate_chosen(features, labels, on_features, choices, **shared)
+    if pictures is not None:
+        with progress_bar("fine-tuned episodes") as progress:
+            shared["progress"] = progress
+            results += evaluate_fine_tuned(pictures, _on_pictures(methods), **shared)
+    order = [method.name for method in methods]
+    results.sort(key=lambda result: (shots.index(result.shot), order.index(result.method)))
+
     title = f"{options.features.name}: {episodes.way}-way, {len(episodes)} episodes, accuracy in %"
-    show(results_table(results, title))  # first, so that it is there if a file cannot be written
+    show(results_table(results, title))  # first, so that it is shown if a file cannot be written
     for choice in choices:
         print(f"{choice.method}, {choice.shot}-shot: Z = {z_text(choice.z)}")
     if options.save_episodes is not None:
@@ -136,130 +153,84 @@ def run(options: argparse.Namespace) -> None:
     if options.csv is not None:
         write_text(options.csv, results_csv(results))
     if options.predictions is not None:
-        _save_predictions(options.predictions, results)
+        predictions = {f"{r.method}, {r.shot}-shot": r.predictions for r in results}
+        save_arrays(options.predictions, **predictions)
 
 
 def _methods(options: argparse.Namespace) -> Sequence[Method | PictureMethod]:
-    """Those asked for, where the pictures are given those that need them too."""
-    from protorect.methods import PAPER, PICTURE_METHODS, chosen_methods, chosen_with_pictures
-    from protorect.methods.registry import ALL
-
-    asked, named = options.method or PAPER, ", ".join(PICTURE_METHODS)
-    given = [options.network is not None, options.pictures is not None]
-    if any(given) and not all(given):
+    """The chosen methods; those on pictures only where the pictures are given."""
+    names, on_pictures = options.method or PAPER, ", ".join(PICTURE_METHODS)
+    if (options.network is None) != (options.pictures is None):
         raise OptionError(
             "--network and --pictures go together: the network that made the features, and the "
             "packed pictures they are of."
         )
-    if not any(given):
-        if ALL in asked:
-            print(f"left out: {named}, for want of --network and --pictures", file=sys.stderr)
-        return chosen_methods(asked)
-    methods = chosen_with_pictures(asked)
+    if options.network is None:
+        if ALL in names:
+            print(f"left out: {on_pictures}, without --network and --pictures", file=sys.stderr)
+        return chosen_methods(names)
+    methods = chosen_with_pictures(names)
     if not _on_pictures(methods):
         raise OptionError(
-            f"--network and --pictures are for {named}, which is not among the methods."
+            f"--network and --pictures are for {on_pictures}, which is not among the methods."
         )
     return methods
 
 
 def _on_features(methods: Sequence[Method | PictureMethod]) -> list[Method]:
-    from protorect.methods import Method
-
-    return [one for one in methods if isinstance(one, Method)]
+    return [method for method in methods if isinstance(method, Method)]
 
 
 def _on_pictures(methods: Sequence[Method | PictureMethod]) -> list[PictureMethod]:
-    from protorect.methods import PictureMethod
-
-    return [one for one in methods if isinstance(one, PictureMethod)]
-
-
-def _pictures(options: argparse.Namespace) -> Pictures | None:
-    from protorect.evaluation.fine_tuned import Pictures
-
-    if options.network is None:
-        return None
-    return Pictures.behind(options.features, options.network, options.pictures)
-
-
-def _results(
-    options: argparse.Namespace,
-    methods: Sequence[Method | PictureMethod],
-    pictures: Pictures | None,
-    table: tuple[NDArray[Any], NDArray[Any]],
-    episodes: Episodes,
-    shots: list[int],
-    choices: list[Choice],
-) -> list[Result]:
-    """Of every method on the same episodes, shot by shot in the order of the methods."""
-    from protorect.cli.progress import progress_bar
-    from protorect.evaluation.fine_tuned import evaluate_fine_tuned
-    from protorect.evaluation.select_z import evaluate_chosen
-
-    results: list[Result] = []
-    same: dict[str, Any] = {"shot": shots, "episodes": episodes, "device": options.device}
-    if on_features := _on_features(methods):
-        with progress_bar("episodes") as progress:
-            results += evaluate_chosen(*table, on_features, choices, **same, progress=progress)
-    if pictures is not None:
-        tuned = _on_pictures(methods)
-        with progress_bar("fine-tuned episodes") as progress:
-            results += evaluate_fine_tuned(pictures, tuned, **same, progress=progress)
-    order = [one.name for one in methods]
-    return sorted(results, key=lambda one: (shots.index(one.shot), order.index(one.method)))
+    return [method for method in methods if isinstance(method, PictureMethod)]
 
 
 def _with_base_mean(
     methods: Sequence[Method | PictureMethod], base: NDArray[Any]
 ) -> list[Method | PictureMethod]:
-    """The methods, told the mean of the base classes where they can use it."""
-    if not any(hasattr(one.options, "base_mean") for one in methods):
+    """The methods, with the mean of the base classes where they have an option for it."""
+    if not any(hasattr(method.options, "base_mean") for method in methods):
         raise OptionError("--base is for simpleshot, which is not among the methods.")
     if base.ndim != 2 or len(base) == 0:
         raise DataError(f"--base needs features (n, dim), the file has shape {base.shape}.")
     mean = base.mean(axis=0, dtype="float64")
     return [
-        one.with_options(base_mean=mean) if hasattr(one.options, "base_mean") else one
-        for one in methods
+        method.with_options(base_mean=mean) if hasattr(method.options, "base_mean") else method
+        for method in methods
     ]
 
 
-def _episodes(options: argparse.Namespace, labels: NDArray[Any]) -> Episodes:
-    from protorect.evaluation.episodes import Episodes, sample_episodes
+def _sampling(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of the sampling of episodes, with their defaults."""
+    values = {name: getattr(options, name) for name in SAMPLING}
+    return {name: SAMPLING[name] if value is None else value for name, value in values.items()}
 
-    if options.load_episodes is None:
-        return sample_episodes(labels, shot=max(options.shot or SHOTS), **_drawn(options))
+
+def _episodes(options: argparse.Namespace, labels: NDArray[Any]) -> Episodes:
+    """Load or sample the episodes."""
+    path = options.load_episodes
+    if path is None:
+        return sample_episodes(labels, shot=max(options.shot or SHOTS), **_sampling(options))
     for name in ("dirichlet", "distractors"):
         if getattr(options, name) is not None:
-            raise OptionError(f"--{name} is for drawing; {options.load_episodes} is drawn already.")
-    episodes = Episodes.load(options.load_episodes)
-    held = {"way": episodes.way, "query": episodes.query_per_class, "episodes": len(episodes)}
-    for name, value in held.items():
-        asked = getattr(options, name)
-        if asked not in (None, value):
+            raise OptionError(f"--{name} is for sampling; the episodes of {path} are fixed.")
+    episodes = Episodes.load(path)
+    fixed = {"way": episodes.way, "query": episodes.query_per_class, "episodes": len(episodes)}
+    for name, value in fixed.items():
+        if getattr(options, name) not in (None, value):
             raise OptionError(
-                f"--{name} {asked} does not agree with {options.load_episodes}, which has {value}."
+                f"--{name} {getattr(options, name)} does not agree with {path}, which has {value}."
             )
     return episodes
 
 
-def _drawn(options: argparse.Namespace) -> dict[str, Any]:
-    asked = {name: getattr(options, name) for name in DRAWN}
-    return {name: DRAWN[name] if value is None else value for name, value in asked.items()}
-
-
-def _choices(
+def _choose_z(
     options: argparse.Namespace,
     methods: Sequence[Method | PictureMethod],
     episodes: Episodes,
     shots: list[int],
 ) -> list[Choice]:
-    """Z for each method that leaves it open, from the validation classes if they are given."""
-    from protorect.cli.progress import progress_bar
-    from protorect.evaluation.features import load_features
-    from protorect.evaluation.select_z import choose_z
-
+    """Choose Z on the validation classes, if given, for each method that leaves it open."""
     if options.validation is None:
         return []
     features, labels = load_features(options.validation)
@@ -272,7 +243,7 @@ def _choices(
             way=episodes.way,
             query=episodes.query_per_class,
             episodes=len(episodes),
-            seed=_drawn(options)["seed"],
+            seed=_sampling(options)["seed"],
             device=options.device,
             progress=progress,
         )
@@ -281,31 +252,19 @@ def _choices(
 def _settings(
     options: argparse.Namespace, episodes: Episodes, choices: list[Choice]
 ) -> dict[str, Any]:
-    """What is needed to get the same results again."""
-    from protorect._utils.versions import versions
-    from protorect.embedding.finished import made_by
-    from protorect.evaluation.select_z import z_text
-
+    """Everything needed to get the same results again."""
     settings: dict[str, Any] = {"features": options.features.name}
-    settings |= {"made_by": origin} if (origin := made_by(options.features)) else {}
+    if origin := made_by(options.features):
+        settings["made_by"] = origin
     if options.base is not None:
         settings["base"] = options.base.name
     if options.network is not None:
         settings |= {"network": Path(options.network).name, "pictures": options.pictures.name}
     if options.load_episodes is None:
-        settings |= _drawn(options)
+        settings |= _sampling(options)
     else:
         settings |= {"episode_file": options.load_episodes.name, "way": episodes.way}
     if options.validation is not None:
-        chosen = [
-            {"method": choice.method, "shot": choice.shot, "z": z_text(choice.z)}
-            for choice in choices
-        ]
-        settings |= {"validation": {"features": options.validation.name, "chosen": chosen}}
+        chosen = [{"method": c.method, "shot": c.shot, "z": z_text(c.z)} for c in choices]
+        settings["validation"] = {"features": options.validation.name, "chosen": chosen}
     return settings | {"versions": versions()}
-
-
-def _save_predictions(path: Path, results: list[Result]) -> None:
-    from protorect._utils.arrays import save_arrays
-
-    save_arrays(path, **{f"{r.method}, {r.shot}-shot": r.predictions for r in results})

@@ -5,32 +5,28 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from protorect.backbones.pretrained import pretrained_weights
+from protorect.cli.output import listed
+from protorect.cli.progress import progress_bar
+from protorect.embedding import extract
 
-LITE0 = "efficientnet-lite0 (ImageNet)"
-DESCRIPTION = """\
+_NAMES = ", ".join([*pretrained_weights(), "efficientnet-lite0 (ImageNet)"])
+DESCRIPTION = f"""\
 Write the features of pictures for `protorect evaluate`.
 
 SOURCE is the folder of a run, a .safetensors file of weights, or the name of weights that come with
-the package: {names}.
+the package: {_NAMES}.
 PICTURES is what `protorect prepare` made, or a folder of class folders.
 
-OUT is a .npz file, or, for large sets, a folder whose arrays are memory-mapped when read. It knows
-which weights, pictures and preprocessing made it. An extraction that was interrupted goes on when
-the same command is given again; what is done so far is in OUT.partial.
+OUT is a .npz file, or, for large sets, a folder whose arrays are memory-mapped when read. It
+records which weights, pictures and preprocessing made it. To continue an interrupted extraction,
+give the same command again; the features so far are in OUT.partial.
 """
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "extract",
-        help="write the features of pictures by a trained backbone",
-        description=DESCRIPTION.format(names=", ".join([*pretrained_weights(), LITE0])),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     add = parser.add_argument
     add("source", metavar="SOURCE")
     add("pictures", metavar="PICTURES", type=Path)
@@ -50,15 +46,10 @@ def add_to(verbs: Any) -> None:
         metavar="N",
         help="processes, which share the processor's threads (%(default)s)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Extract, and print where the features are."""
-    from protorect.cli.output import listed
-    from protorect.cli.progress import progress_bar
-    from protorect.embedding import extract
-
+    """Extract, and print the path of the features."""
     with progress_bar("pictures") as progress:
         done = extract(
             options.source,

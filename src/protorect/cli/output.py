@@ -5,23 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from protorect._utils.files import check_writable
 from protorect.errors import OptionError
-
-if TYPE_CHECKING:
-    from protorect.report.table import Table
+from protorect.report.table import Table, terminal_table
 
 WIDE = 400  # columns where nobody looks at a screen: no name is cut
 
 
 def show(table: Table) -> None:
     """Print a table; names are taken as they are, not as markup."""
-    from protorect.report.table import terminal_table
-
     width = None if sys.stdout.isatty() else WIDE
     console = Console(width=width, markup=False, emoji=False, highlight=False)
     console.print(terminal_table(table))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from protorect._utils.files import check_writable, write_text
+from protorect.cli.output import check_outputs, show
+from protorect.cli.progress import progress_bar
 from protorect.errors import OptionError
-
-if TYPE_CHECKING:
-    from protorect.paper.experiments import Experiment
-    from protorect.paper.record import Record
-    from protorect.paper.sources import FeatureFolder
+from protorect.paper.document import documents, measured_tables, paper_page
+from protorect.paper.experiments import EXPERIMENTS, Experiment, experiment
+from protorect.paper.experiments import run as run_experiment
+from protorect.paper.record import Record, load_records
+from protorect.paper.sources import FeatureFolder, commands
+from protorect.report.page import render_html
 
 DESCRIPTION = """\
 Measure the tables and figures of "Prototype Rectification for Few-Shot Learning" again, beside what
@@ -25,14 +29,8 @@ needs the packed pictures and the runs as well, under names such as omniglot and
 """
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "paper",
-        help="measure the paper's tables and figures again",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME")
     add("--list", action="store_true", help="show what can run, and how to make the rest runnable")
@@ -79,17 +77,10 @@ def add_to(verbs: Any) -> None:
         metavar="DIR",
         help="write results.md, weights.md and their figures",
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """List, or measure and show; write what was asked for."""
-    from protorect._utils.files import write_text
-    from protorect.cli.output import check_outputs, show
-    from protorect.paper.document import documents, measured_tables, paper_page
-    from protorect.paper.experiments import EXPERIMENTS, experiment
-    from protorect.report.page import render_html
-
     chosen = [experiment(name) for name in dict.fromkeys(options.names)]
     if options.list:
         _list(chosen or list(EXPERIMENTS.values()), _folder(options))
@@ -123,13 +114,6 @@ def _check(options: argparse.Namespace) -> None:
 
 def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Record]:
     """Measured now, each kept as soon as it is there; or those of a folder."""
-    import sys
-
-    from protorect._utils.files import check_writable
-    from protorect.cli.progress import progress_bar
-    from protorect.paper.experiments import run as run_experiment
-    from protorect.paper.record import load_records
-
     if options.from_results is not None:
         return load_records(options.from_results)
     records = []
@@ -159,14 +143,10 @@ def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Reco
 
 
 def _folder(options: argparse.Namespace) -> FeatureFolder:
-    from protorect.paper.sources import FeatureFolder
-
     return FeatureFolder(options.features, options.data, options.runs)
 
 
 def _list(chosen: list[Experiment], folder: FeatureFolder) -> None:
-    from protorect.paper.sources import commands
-
     for one in chosen:
         there = [source for source in one.sources if folder.has(source)]
         rest = [source for source in one.sources if not folder.has(source)]

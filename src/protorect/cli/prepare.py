@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from protorect.datasets.packed import PackedDataset
-    from protorect.datasets.splits import ClassSplit
+from protorect.cli.output import listed
+from protorect.cli.progress import progress_bar
+from protorect.datasets.packed import PackedDataset
+from protorect.datasets.prepare import prepare
+from protorect.datasets.splits import ClassSplit, parse_fractions, split_from_file
 
 DESCRIPTION = """\
 Index and pack a data set, once: every picture is hashed, decoded, turned upright, cut to its
@@ -20,14 +21,8 @@ ROOT is the folder or archive as it was downloaded.
 _SHOWN = 20
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "prepare",
-        help="index and pack a data set, once",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     add = parser.add_argument
     add("dataset", metavar="DATASET")
     add("root", metavar="ROOT", type=Path)
@@ -40,14 +35,10 @@ def add_to(verbs: Any) -> None:
     )
     add("--seed", type=int, default=0, help="the same seed divides in the same way (%(default)s)")
     add("--workers", type=int, metavar="N", help="processes (one a processor)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Prepare, then say what was packed and what could not be read."""
-    from protorect.cli.progress import progress_bar
-    from protorect.datasets.prepare import prepare
-
     split = None if options.split is None else _split(options.split)
     with progress_bar("pictures") as progress:
         packed = prepare(
@@ -64,16 +55,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _split(text: str) -> ClassSplit | tuple[float, float, float]:
-    from protorect.datasets.splits import parse_fractions, split_from_file
-
     if text.endswith(".json"):
         return split_from_file(Path(text))
     return parse_fractions(text)
 
 
 def _report(packed: PackedDataset) -> None:
-    from protorect.cli.output import listed
-
     for name, record in packed.manifest["splits"].items():
         print(f"{name}: {record['images']} pictures of {len(record['class_names'])} classes")
     unreadable, left_out = packed.manifest["unreadable"], packed.manifest["left_out"]

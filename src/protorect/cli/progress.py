@@ -1,4 +1,4 @@
-"""How long work shows that it goes on: a bar on a terminal, plain lines elsewhere."""
+"""Progress on standard error: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -6,32 +6,67 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress as Bar
+
+from protorect._utils.progress import Progress
+
+if TYPE_CHECKING:
+    from protorect.training.loop import StepReport
 
 _SECONDS_BETWEEN_LINES = 10.0
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function to be called with (done, total); shows on standard error."""
-    if sys.stderr.isatty():
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(what, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
-    else:
-        yield _lines(what)
+def progress_bar(label: str) -> Iterator[Progress]:
+    """Give a progress callback that shows a bar, or prints a line every ten seconds."""
+    with _bar() as bar:
+        task, last = bar.add_task(label, total=None), time.monotonic()
+
+        def update(done: int, total: int) -> None:
+            nonlocal last
+            bar.update(task, completed=done, total=total)
+            now = time.monotonic()
+            if bar.disable and now - last >= _SECONDS_BETWEEN_LINES and done < total:
+                last = now
+                print(f"{label}: {done} of {total}", file=sys.stderr, flush=True)
+
+        yield update
 
 
-def _lines(what: str) -> Callable[[int, int], None]:
-    last = time.monotonic()
+@contextmanager
+def training_progress(
+    epochs: int,
+) -> Iterator[tuple[Callable[[StepReport], None], Callable[[dict[str, Any]], None]]]:
+    """Give the two callbacks of a training: a bar for the steps, a line for each epoch."""
+    with _bar() as bar:
+        task = bar.add_task("training", total=None)
 
-    def show(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _SECONDS_BETWEEN_LINES and done < total:
-            last = now
-            print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
+        def step(report: StepReport) -> None:
+            text = (
+                f"epoch {report.epoch + 1}/{epochs}  loss {report.loss:.3f}  "
+                f"accuracy {report.accuracy:.1f} %  {report.images_per_second:.0f} images/s"
+            )
+            done = report.epoch * report.steps + report.step
+            bar.update(task, completed=done, total=epochs * report.steps, description=text)
 
-    return show
+        def epoch(line: dict[str, Any]) -> None:
+            validation = ""
+            if "validation" in line:
+                validation = (
+                    f"validation {line['validation']:.2f} ± {line['validation_ci95']:.2f} %, "
+                )
+            text = (
+                f"epoch {line['epoch']}/{epochs}: loss {line['loss']:.3f}, accuracy "
+                f"{line['accuracy']:.1f} %, {validation}{line['images_per_second']:.0f} images/s"
+            )
+            # One line per epoch, however narrow the terminal.
+            bar.console.print(text, highlight=False, soft_wrap=True)
+
+        yield step, epoch
+
+
+def _bar() -> Bar:
+    return Bar(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())

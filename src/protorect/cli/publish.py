@@ -1,38 +1,30 @@
-"""`protorect publish`: the weights of a run for others to use, with their card."""
+"""`protorect publish`: the weights of a run for others to use, with their model card."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+
+from protorect.training.publish import publish
 
 DESCRIPTION = """\
-Write the best weights of a run as NAME.safetensors, and NAME.md, a card that says what they were
-trained on, how, under which licence, and how well they do on classes they have never seen.
+Write the best weights of a run as NAME.safetensors, and NAME.md, a model card that says what they
+were trained on, how, under which licence, and their accuracy on novel classes.
 
 RESULTS is what `protorect evaluate --json` wrote for features by these weights.
 """
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "publish",
-        help="write the weights of a run with a card, for others to use",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     add = parser.add_argument
     add("run_folder", metavar="RUN", type=Path)
-    add("name", metavar="NAME", help="what the weights are called, as in omniglot-conv64")
+    add("name", metavar="NAME", help="the name of the weights, such as omniglot-conv64")
     add("--results", type=Path, required=True, metavar="RESULTS.json")
     add("--out", type=Path, default=Path(), metavar="FOLDER", help="for both files (here)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Publish, and print where the files are."""
-    from protorect.training.publish import publish
-
+    """Publish, and print the paths of the files."""
     for path in publish(options.run_folder, options.name, options.results, options.out):
         print(path)

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from protorect._utils.files import write_text
+from protorect.cli.output import check_outputs, listed
+from protorect.cli.progress import progress_bar
+from protorect.sorting.sort import SortOptions, SortResult, sort_into
+from protorect.sorting.watch import watch
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
-
-if TYPE_CHECKING:
-    from protorect.sorting.sort import SortResult
 
 MOST_NAMED = 5
 DESCRIPTION = """\
@@ -34,14 +36,8 @@ networks:
 """
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "sort",
-        help="sort pictures into class folders, from a few examples",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     add = parser.add_argument
     add("pictures", metavar="PICTURES", nargs="+")
     add("--examples", required=True, metavar="EXAMPLES", help="labeled pictures")
@@ -97,16 +93,10 @@ def add_to(verbs: Any) -> None:
         help="of the network",
     )
     add("--device", default="cpu", help="where to compute, as torch names it (%(default)s)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Sort, and print where the pictures went; 1 if some could not be read or placed."""
-    from protorect._utils.files import write_text
-    from protorect.cli.output import check_outputs
-    from protorect.cli.progress import progress_bar
-    from protorect.sorting.sort import SortOptions, sort_into
-
     check_outputs([options.csv])
     parameters = (
         options.pictures,
@@ -145,9 +135,6 @@ def _watch(
     report: Callable[[SortResult], None], *parameters: Any, **classifier_options: Any
 ) -> int:
     """Report the first result and then each new picture until Ctrl-C; 1 if there were problems."""
-    from protorect.cli.output import listed
-    from protorect.sorting.watch import watch
-
     failed = False
     with closing(watch(*parameters, **classifier_options)) as results:
         result = next(results)
@@ -168,8 +155,6 @@ def _watch(
 
 
 def _print_result(result: SortResult, out: Path) -> None:
-    from protorect.cli.output import listed
-
     notes = [
         (result.finished, "left by an interruption, now in their place"),
         (result.other_files, "other files left alone"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
+from protorect.cli.output import listed
+from protorect.cli.progress import progress_bar
 from protorect.errors import DataError
+from protorect.sorting.folder import open_folder, was_sorted_into
 
 DESCRIPTION = """\
 Put back every picture that `protorect sort --move` moved into DIR, remove its links and copies, and
@@ -15,24 +17,13 @@ original is gone. If it is interrupted, give the same command again.
 """
 
 
-def add_to(verbs: Any) -> None:
-    """Add this verb to the parser."""
-    parser = verbs.add_parser(
-        "undo",
-        help="undo `protorect sort`",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
     parser.add_argument("folder", metavar="DIR", type=Path)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Undo; 1 if some files had to be left."""
-    from protorect.cli.output import listed
-    from protorect.cli.progress import progress_bar
-    from protorect.sorting.folder import open_folder, was_sorted_into
-
     if not was_sorted_into(options.folder):
         raise DataError(f"{options.folder} has no journal of `protorect sort`; nothing to undo.")
     with open_folder(options.folder) as folder, progress_bar("pictures") as progress:
