@@ -81,9 +81,9 @@ def test_places_that_cannot_be_written(weights, noise, tmp_path, refused):
     assert "d.npz is a folder" in refused(weights, noise, tmp_path / "d.npz")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
-    assert "no feature store" in refused(weights, noise, tmp_path / "full")
+    assert "is not a feature store" in refused(weights, noise, tmp_path / "full")
     np.savez(tmp_path / "other.npz", features=np.zeros(3))
-    assert "whatever made it differs" in refused(weights, noise, tmp_path / "other.npz")
+    assert "does not say by what" in refused(weights, noise, tmp_path / "other.npz")
     (tmp_path / "f.npz.partial").write_text("mine")
     assert "cannot write" in refused(weights, noise, tmp_path / "f.npz")
 

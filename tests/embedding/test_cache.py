@@ -73,10 +73,10 @@ def test_a_changed_picture_is_read_again(colors, counting, tmp_path):
 def test_a_file_changed_a_moment_ago_is_not_known_by_its_time(colors, tmp_path):
     with FeatureCache(tmp_path / "cache") as cache:
         file = str(colors.pictures / "red" / "0.png")
-        cache.keep("network", [], [(file, b"content")])
+        cache.put("network", [], [(file, b"content")])
         assert cache.known_content(file) is None
         os.utime(file, (time.time() - 100,) * 2)
-        cache.keep("network", [], [(file, b"content")])
+        cache.put("network", [], [(file, b"content")])
         assert cache.known_content(file) == b"content"
 
 
@@ -113,10 +113,14 @@ def test_without_a_place_to_keep_it_goes_on(colors, counting, tmp_path):
 
 def test_it_is_bounded_and_drops_what_is_oldest(tmp_path):
     row = np.ones(4096, np.float32)
-    with FeatureCache(tmp_path, most_bytes=40 * row.nbytes) as cache:
+    with FeatureCache(tmp_path, max_bytes=40 * row.nbytes) as cache:
         for number in range(100):
-            cache.keep("network", [(number.to_bytes(32, "big"), row)], [])
-        held = [number for number in range(100) if cache.has("network", number.to_bytes(32, "big"))]
+            cache.put("network", [(number.to_bytes(32, "big"), row)], [])
+        held = [
+            number
+            for number in range(100)
+            if cache.get("network", number.to_bytes(32, "big")) is not None
+        ]
     assert 20 <= len(held) <= 40
     assert held == list(range(100 - len(held), 100))
 
@@ -124,10 +128,10 @@ def test_it_is_bounded_and_drops_what_is_oldest(tmp_path):
 def test_two_at_once(tmp_path):
     rows = [(number.to_bytes(32, "big"), np.full(3, number, np.float32)) for number in range(2)]
     with FeatureCache(tmp_path) as one, FeatureCache(tmp_path) as two:
-        one.keep("network", rows[:1], [])
-        two.keep("network", rows[1:], [])
-        assert two.has("network", rows[0][0])
-        assert one.has("network", rows[1][0])
+        one.put("network", rows[:1], [])
+        two.put("network", rows[1:], [])
+        assert two.get("network", rows[0][0]).tolist() == [0, 0, 0]
+        assert one.get("network", rows[1][0]).tolist() == [1, 1, 1]
 
 
 def test_it_is_in_the_users_cache_folder(monkeypatch, tmp_path):

@@ -63,7 +63,7 @@ def test_what_is_there_already_is_not_made_again_and_what_differs_is_refused(run
     with pytest.raises(DataError, match="made otherwise: weights differs"):
         extract(other, packed, out)
     np.savez(out, features=np.zeros((1, 1)), labels=[0])
-    with pytest.raises(DataError, match="whatever made it differs"):
+    with pytest.raises(DataError, match="does not say by what"):
         extract(run, packed, out)
 
 

@@ -45,7 +45,7 @@ def test_each_thread_computes_on_one_core_and_the_caller_keeps_its_own(four_thre
     watched = Watched()
     found = embed_pictures(pictures, watched, FeatureCache(None))
     assert watched.threads == [1] * 4  # 24 pictures, a quarter each
-    assert all(name.startswith("protorect-read") for name in watched.calls)
+    assert all(name.startswith("protorect-embed") for name in watched.calls)
     assert torch.get_num_threads() == 4
     assert found.pictures == pictures
 

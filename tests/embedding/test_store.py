@@ -5,20 +5,18 @@ import pytest
 
 from protorect import DataError, load_features
 from protorect.cli import main
-from protorect.embedding.store import write_labels, write_manifest
+from protorect.embedding.store import create_store
 from protorect.evaluation.features import FeatureTable
 
-MADE_BY = {"weights": "abc"}
+PROVENANCE = {"weights": "abc"}
 
 
 @pytest.fixture
 def store(tmp_path, feature_set):
     features, labels = feature_set
     folder = tmp_path / "store"
-    folder.mkdir()
-    np.save(folder / "features.npy", features)
-    write_labels(folder, labels, [f"class {label:02}" for label in range(labels.max() + 1)])
-    write_manifest(folder, features.shape, "float32", MADE_BY)
+    names = [f"class {label:02}" for label in range(labels.max() + 1)]
+    create_store(folder, features.shape[1], labels, names, PROVENANCE)[:] = features
     return folder
 
 
@@ -37,7 +35,7 @@ def test_a_store_is_evaluated_like_a_file(store, feature_file, tmp_path, capsys)
         words = ["--method", "cspn", "--episodes", "20", "--json", str(tmp_path / "r.json")]
         assert main(["evaluate", str(features), *words]) == 0
         document = json.loads((tmp_path / "r.json").read_text())
-        assert document["settings"].get("made_by") == (MADE_BY if features is store else None)
+        assert document["settings"].get("made_by") == (PROVENANCE if features is store else None)
         tables.append(document["results"])
         assert capsys.readouterr().out.startswith(features.name)
     for record in (one for table in tables for one in table):

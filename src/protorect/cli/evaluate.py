@@ -15,7 +15,7 @@ from protorect._utils.files import write_text
 from protorect._utils.versions import versions
 from protorect.cli.output import check_outputs, show
 from protorect.cli.progress import progress_bar
-from protorect.embedding.finished import made_by
+from protorect.embedding.store import read_provenance
 from protorect.errors import DataError, OptionError
 from protorect.evaluation.episodes import Episodes, sample_episodes
 from protorect.evaluation.evaluate import Result
@@ -254,7 +254,7 @@ def _settings(
 ) -> dict[str, Any]:
     """Everything needed to get the same results again."""
     settings: dict[str, Any] = {"features": options.features.name}
-    if origin := made_by(options.features):
+    if origin := read_provenance(options.features):
         settings["made_by"] = origin
     if options.base is not None:
         settings["base"] = options.base.name

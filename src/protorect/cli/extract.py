@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="processes, which share the processor's threads (%(default)s)",
+        help="batches computed at the same time, in threads that share the cores (%(default)s)",
     )
 
 

@@ -1,9 +1,9 @@
-"""Features kept by what is in a picture, so that a second sorting need not compute them again.
+"""A cache of features by the content of a picture, so that they are computed only once.
 
-One SQLite file holds two tables: the features of a picture's content under a network, and the
-content last seen in a file, known again by its place, size and time of change. Several processes
-may use it at once. It is never more than a cache: damaged, it starts anew; where it cannot be
-written, the work is done without it.
+One SQLite file holds two tables: the features of a content under a network, and the content of a
+file when it was last read, valid while its size and time of change are the same. Several processes
+may use it at once. A damaged cache is replaced by an empty one, and where it cannot be written
+the work is done without it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_BYTES = 4 * 2**30
-KEPT_WHEN_FULL = 0.8
+MAX_BYTES = 4 * 2**30
+FILL_AFTER_EVICTION = 0.8  # of the maximum
 FILE = "features.sqlite"
 _FORMAT = 1
-_WAIT_SECONDS = 60.0
-_NAMES_AT_ONCE = 500  # SQLite takes a limited number of values in a question
-# A file changed within the same tick of the clock after it was read would look the same.
-_SETTLED_NS = 2_000_000_000
+_TIMEOUT = 60.0  # seconds to wait for another process
+# A file that is changed within the clock's resolution after it was read would look unchanged.
+_MIN_AGE_NS = 2_000_000_000
 _TABLES = """
 CREATE TABLE IF NOT EXISTS features (
     network TEXT, content BLOB, vector BLOB, used INTEGER, PRIMARY KEY (network, content));
@@ -35,10 +34,23 @@ CREATE INDEX IF NOT EXISTS by_use ON features (used);
 CREATE TABLE IF NOT EXISTS files (
     place BLOB PRIMARY KEY, size INTEGER, changed INTEGER, content BLOB) WITHOUT ROWID;
 """
+_BYTES_IN_USE = """
+SELECT (page_count - freelist_count) * page_size
+FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()
+"""
+# The oldest fraction of a table; the first parameter is the fraction.
+_EVICT_FEATURES = """
+DELETE FROM features WHERE rowid IN (SELECT rowid FROM features ORDER BY used, rowid
+LIMIT (SELECT CAST(? * count(*) AS INTEGER) + 1 FROM features))
+"""
+_EVICT_FILES = """
+DELETE FROM files WHERE place IN (SELECT place FROM files ORDER BY changed
+LIMIT (SELECT CAST(? * count(*) AS INTEGER) + 1 FROM files))
+"""
 
 
 def user_cache() -> Path:
-    """Where this system keeps what can be made again."""
+    """The folder for caches of this user, by the custom of the operating system."""
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     elif sys.platform == "win32":
@@ -49,21 +61,21 @@ def user_cache() -> Path:
 
 
 class FeatureCache:
-    """Features by content; every method does nothing, or finds nothing, if there is no file.
+    """Features by content; without a file it stores nothing and finds nothing.
 
     Parameters
     ----------
     folder
-        Where the file is; None to keep nothing.
-    most_bytes
-        What the file may hold; the features not used for longest go first.
+        The folder of the file; None for no cache.
+    max_bytes
+        The size at which the features that were not used for longest are removed.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None, most_bytes: int = MOST_BYTES) -> None:
-        self.problem = ""
-        self._most_bytes = most_bytes
+    def __init__(self, folder: str | os.PathLike[str] | None, max_bytes: int = MAX_BYTES) -> None:
+        self.problem = ""  # why the cache is not used, if it should be
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._base: sqlite3.Connection | None = None
+        self._database: sqlite3.Connection | None = None
         if folder is not None:
             self._open(Path(folder) / FILE)
 
@@ -71,136 +83,128 @@ class FeatureCache:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._base is not None:
-            self._base.close()
-            self._base = None
+        self._close()
 
     def known_content(self, file: str) -> bytes | None:
-        """SHA-256 of a file as it was last read, if it has not changed since."""
+        """SHA-256 of a file when it was last read, if it has not changed since."""
         status = _status(file)
         if status is None:
             return None
-        found = self._ask(
+        rows = self._query(
             "SELECT content FROM files WHERE place = ? AND size = ? AND changed = ?",
             (os.fsencode(file), *status),
         )
-        return found[0][0] if found else None
+        return rows[0][0] if rows else None
 
-    def has(self, network: str, content: bytes) -> bool:
-        """Whether the features of a content are here."""
-        asked = "SELECT 1 FROM features WHERE network = ? AND content = ?"
-        return bool(self._ask(asked, (network, content)))
+    def get(self, network: str, content: bytes) -> NDArray[np.float32] | None:
+        """The features of a content, if they are here."""
+        statement = "SELECT vector FROM features WHERE network = ? AND content = ?"
+        rows = self._query(statement, (network, content))
+        vector = rows[0][0] if rows else None
+        if not isinstance(vector, bytes) or not vector or len(vector) % 4:
+            return None
+        return np.frombuffer(vector, "<f4")
 
-    def find(self, network: str, contents: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """The features that are here, by content; they count as used today."""
-        found: dict[bytes, NDArray[np.float32]] = {}
-        for start in range(0, len(contents), _NAMES_AT_ONCE):
-            part = contents[start : start + _NAMES_AT_ONCE]
-            marks = ",".join("?" * len(part))
-            asked = (
-                f"SELECT content, vector FROM features WHERE network = ? AND content IN ({marks})"
-            )
-            for content, vector in self._ask(asked, (network, *part)):
-                if isinstance(vector, bytes) and vector and len(vector) % 4 == 0:
-                    found[content] = np.frombuffer(vector, "<f4")
+    def mark_used(self, network: str, contents: Iterable[bytes]) -> None:
+        """Note that these features were used today."""
         today = _today()
-        self._tell(
+        self._execute(
             "UPDATE features SET used = ? WHERE network = ? AND content = ? AND used < ?",
-            [(today, network, content, today) for content in found],
+            [(today, network, content, today) for content in contents],
         )
-        return found
 
-    def keep(
+    def put(
         self,
         network: str,
-        features: Iterable[tuple[bytes, NDArray[np.float32]]],
-        files: Iterable[tuple[str, bytes]],
+        features: Sequence[tuple[bytes, Any]],
+        files: Sequence[tuple[str, bytes]],
     ) -> None:
-        """Keep features by content, and the contents of files."""
+        """Store features (dim,) by content, and the contents of files."""
         today = _today()
-        self._tell(
+        self._execute(
             "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)",
             [(network, content, row.astype("<f4").tobytes(), today) for content, row in features],
         )
-        settled = time.time_ns() - _SETTLED_NS
-        rows = []
-        for file, content in files:
-            status = _status(file)
-            if status is not None and status[1] < settled:
-                rows.append((os.fsencode(file), *status, content))
-        self._tell("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
-        self._make_room()
+        settled = time.time_ns() - _MIN_AGE_NS
+        statuses = [(file, _status(file), content) for file, content in files]
+        self._execute(
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
+            [
+                (os.fsencode(file), *status, content)
+                for file, status, content in statuses
+                if status is not None and status[1] < settled
+            ],
+        )
+        if features or files:
+            self._evict()
 
     def _open(self, file: Path) -> None:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
-                self._base = _opened(file)
+                self._database = _connect(file)
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError):
                     raise
-                file.unlink()  # damaged, or no such file at all
-                self._base = _opened(file)
+                file.unlink()  # damaged, or of another version
+                self._database = _connect(file)
         except (OSError, sqlite3.Error) as error:
             self.problem = str(error)
 
-    def _ask(self, question: str, values: Sequence[Any]) -> list[Any]:
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:
-            if self._base is None:
+            if self._database is None:
                 return []
             try:
-                return self._base.execute(question, values).fetchall()
+                return self._database.execute(statement, values).fetchall()
             except sqlite3.Error as error:
                 self._give_up(error)
                 return []
 
-    def _tell(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _execute(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         with self._lock:
-            if self._base is None or not rows:
+            if self._database is None or not rows:
                 return
             try:
-                with self._base:
-                    self._base.executemany(statement, rows)
+                with self._database:
+                    self._database.executemany(statement, rows)
             except sqlite3.Error as error:
                 self._give_up(error)
 
-    def _make_room(self) -> None:
-        size = "SELECT (page_count - freelist_count) * page_size FROM " + ", ".join(
-            f"pragma_{name}()" for name in ("page_count", "freelist_count", "page_size")
-        )
-        found = self._ask(size, ())
-        if found and found[0][0] > self._most_bytes:
-            share = 1 - KEPT_WHEN_FULL * self._most_bytes / found[0][0]
-            for table, order in (("features", "used, rowid"), ("files", "changed")):
-                key = "rowid" if table == "features" else "place"
-                oldest = f"SELECT {key} FROM {table} ORDER BY {order} LIMIT "
-                oldest += f"(SELECT CAST(? * count(*) AS INTEGER) + 1 FROM {table})"
-                self._tell(f"DELETE FROM {table} WHERE {key} IN ({oldest})", [(share,)])
+    def _evict(self) -> None:
+        rows = self._query(_BYTES_IN_USE)
+        if rows and rows[0][0] > self._max_bytes:
+            fraction = 1 - FILL_AFTER_EVICTION * self._max_bytes / rows[0][0]
+            self._execute(_EVICT_FEATURES, [(fraction,)])
+            self._execute(_EVICT_FILES, [(fraction,)])
 
     def _give_up(self, error: sqlite3.Error) -> None:
-        """Go on without: a full disk or a damaged file must not stop the sorting."""
+        """Continue without a cache: a full disk or a damaged file must not stop the work."""
         self.problem = str(error)
-        if self._base is not None:
-            self._base.close()
-            self._base = None
+        self._close()
 
 
-def _opened(file: Path) -> sqlite3.Connection:
-    # Threads that decode ask whether a picture is known; a lock lets one ask at a time.
-    base = sqlite3.connect(file, timeout=_WAIT_SECONDS, check_same_thread=False)
+def _connect(file: Path) -> sqlite3.Connection:
+    # Several threads use the connection, one at a time by a lock.
+    database = sqlite3.connect(file, timeout=_TIMEOUT, check_same_thread=False)
     try:
-        base.execute("PRAGMA journal_mode = WAL")
-        base.execute("PRAGMA synchronous = NORMAL")
-        held = base.execute("PRAGMA user_version").fetchone()[0]
-        if held not in (0, _FORMAT):
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _FORMAT):
             raise sqlite3.DatabaseError("a cache of another version")
-        base.executescript(_TABLES)
-        base.execute(f"PRAGMA user_version = {_FORMAT}")
-        base.commit()
+        database.executescript(_TABLES)
+        database.execute(f"PRAGMA user_version = {_FORMAT}")
+        database.commit()
     except sqlite3.Error:
-        base.close()
+        database.close()
         raise
-    return base
+    return database
 
 
 def _status(file: str) -> tuple[int, int] | None:

@@ -1,10 +1,9 @@
-"""From pictures to features on disk: resumable, in several processes."""
+"""Extraction: the features of a data set, written to a file or store; resumable."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,19 +12,18 @@ import torch
 from numpy.typing import NDArray
 
 from protorect._utils.manifest import MANIFEST
-from protorect._utils.memory import keep_freed_memory
-from protorect._utils.parallel import processes
 from protorect._utils.progress import Progress
 from protorect._utils.tensors import usable_device
-from protorect.backbones.base import Backbone
 from protorect.backbones.inference import batch_size, embed, move_network, uses_bfloat16
-from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.weights import TrainedBackbone
 from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import check_apart, prepare
-from protorect.embedding.finished import check_same, is_there
-from protorect.embedding.unfinished import Blocks, unfinished
-from protorect.errors import DataError, OptionError
+from protorect.embedding.partial import PartialRows, partial_extraction
+from protorect.embedding.pipeline import worker_threads
+from protorect.embedding.store import is_extracted
+from protorect.errors import OptionError
+
+_ALL_TEST = (0.0, 0.0, 1.0)  # fractions of the classes in train, val and test
 
 
 class Extraction(NamedTuple):
@@ -34,11 +32,11 @@ class Extraction(NamedTuple):
     Parameters
     ----------
     written
-        False if the same features were there already.
+        False if the same features existed already.
     resumed
-        Pictures that an earlier, interrupted extraction had done.
+        Number of pictures that an earlier, interrupted extraction had done.
     inverted
-        Whether dark and bright changed places, see `TrainedBackbone.preprocessing_for`.
+        Whether dark and bright were exchanged, see `TrainedBackbone.preprocessing_for`.
     unreadable
         Pictures that could not be read, with the reason.
     """
@@ -60,20 +58,20 @@ def extract(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Extraction:
-    """Write the features of pictures; what something else made is refused.
+    """Write the features of pictures; an existing `out` that was made otherwise is refused.
 
-    An extraction that was interrupted leaves `out` + ".partial" and goes on when it is asked for
-    again, to the same features.
+    An interrupted extraction leaves `out` + ".partial"; the same call resumes it, and the features
+    are the same as without the interruption.
 
     Parameters
     ----------
     source
-        What `TrainedBackbone.load` takes.
+        The folder of a run, a file of weights, or the name of pretrained weights.
     pictures
         A packed data set, or a folder of class folders, all of which are taken.
     out
-        The .npz file to write, or that was written before; any other name is a feature store, a
-        folder whose arrays are memory-mapped when read.
+        The .npz file to write; any other name is a feature store, a folder whose arrays are
+        memory-mapped when read.
     split
         Of a packed data set.
     precision
@@ -81,47 +79,54 @@ def extract(
     device
         Where to compute.
     workers
-        Processes, which share the processor's threads.
+        Number of batches that are computed at the same time; they share torch's threads.
     progress
-        Called with the number of pictures done and the number of all; for a folder of class
-        folders once more from the start, as they are first read and then looked at.
+        Called with the numbers of pictures done and of all pictures; for a folder of class
+        folders first while they are read, and then again while they are embedded.
     """
     if workers < 1:
         raise OptionError(f"workers is {workers}; it must be 1 or more.")
     usable_device(device)
     out, pictures = Path(out), Path(pictures)
     network = TrainedBackbone.load(source)
-    plain = not (pictures / MANIFEST).exists()
-    if plain:
+    backbone = network.backbone
+    packed = (pictures / MANIFEST).exists()
+    if not packed:
         check_apart(pictures, out)
-    with unfinished(out) as work:
-        if plain:
-            data = _packed(network, pictures, work.pictures, progress)
-            split = "test"
-        else:
+    with partial_extraction(out) as partial:
+        if packed:
             data = PackedDataset.open(pictures)
-        job = _Job(
-            os.fspath(source),
-            network.digest,
-            data.path,
-            split,
-            uses_bfloat16(precision, device),
-            str(device),
-            max(1, torch.get_num_threads() // workers) if workers > 1 else None,
-        )
+        else:
+            split = "test"
+            data = prepare(
+                "folder",
+                pictures,
+                partial.packed_pictures,
+                size=backbone.size,
+                channels=backbone.channels,
+                split=_ALL_TEST,
+                progress=progress,
+            )
+        bfloat16 = uses_bfloat16(precision, device)
         made_by = provenance(network, data, split)
-        made_by["precision"] = "bfloat16" if job.half else "float32"
-        inverted = network.preprocessing_for(data.mean).inverted
+        made_by["precision"] = "bfloat16" if bfloat16 else "float32"
+        preprocessing = network.preprocessing_for(data.mean)
         unreadable = tuple(f"{one['path']}: {one['reason']}" for one in data.manifest["unreadable"])
-        if is_there(out):
-            check_same(out, made_by)
-            work.discard()
-            return Extraction(False, 0, inverted, unreadable)
-        backbone = network.backbone
-        blocks = work.begin(data.split(split), backbone.dim, made_by, batch_size(backbone))
-        resumed = _fill(blocks, job, workers, progress)
-        work.finish()
-        return Extraction(True, resumed, inverted, unreadable)
+        if is_extracted(out, made_by):
+            partial.discard()
+            return Extraction(False, 0, preprocessing.inverted, unreadable)
+        selected = data.split(split)
+        move_network(backbone, device, torch.channels_last)
+
+        def embed_block(rows: slice) -> NDArray[np.float32]:
+            images = selected.images[rows]
+            return embed(backbone, images, preprocessing, bfloat16=bfloat16, device=device)
+
+        rows = partial.open_rows(selected, backbone.dim, made_by, batch_size(backbone))
+        resumed = _fill(rows, embed_block, workers, progress)
+        del rows  # Windows does not move a folder with mapped files
+        partial.finish()
+        return Extraction(True, resumed, preprocessing.inverted, unreadable)
 
 
 def provenance(network: TrainedBackbone, data: PackedDataset, split: str) -> dict[str, Any]:
@@ -140,74 +145,24 @@ def provenance(network: TrainedBackbone, data: PackedDataset, split: str) -> dic
     }
 
 
-@dataclass(frozen=True)
-class _Job:
-    """All that a process needs to know; it opens network and pictures itself."""
-
-    source: str
-    weights: str
-    packed: Path
-    split: str
-    half: bool
-    device: str
-    threads: int | None  # of a worker; None in the process that asked
-
-
-def _packed(
-    network: TrainedBackbone, pictures: Path, folder: Path, progress: Progress | None
-) -> PackedDataset:
-    """A plain folder, packed as the network wants its pictures."""
-    backbone, everything = network.backbone, (0.0, 0.0, 1.0)  # train, val, test
-    return prepare(
-        "folder",
-        pictures,
-        folder,
-        size=backbone.size,
-        channels=backbone.channels,
-        split=everything,
-        progress=progress,
-    )
-
-
-def _fill(blocks: Blocks, job: _Job, workers: int, progress: Progress | None) -> int:
-    """Compute the blocks that are missing; how many pictures were there before."""
-    missing = blocks.missing()
-    resumed = done = blocks.n - sum(blocks.length(number) for number in missing)
+def _fill(
+    rows: PartialRows,
+    embed_block: Callable[[slice], NDArray[np.float32]],
+    workers: int,
+    progress: Progress | None,
+) -> int:
+    """Compute and write the missing blocks; return how many rows were done before."""
+    missing = rows.missing()
+    threads = max(1, torch.get_num_threads() // workers)
+    resumed: int = len(rows) - sum(block.stop - block.start for block in missing)
+    done = resumed
     try:
-        with processes(min(workers, max(1, len(missing)))) as run:
-            for rows in run(partial(_fill_block, job, blocks), missing):
-                done += rows
+        with worker_threads(workers, threads) as map_blocks:
+            for block, features in zip(missing, map_blocks(embed_block, missing), strict=True):
+                rows.write(block, features)
+                done += len(features)
                 if progress is not None:
-                    progress(done, blocks.n)
+                    progress(done, len(rows))
     finally:
-        _opened.cache_clear()
+        rows.flush()
     return resumed
-
-
-def _fill_block(job: _Job, blocks: Blocks, number: int) -> int:
-    """Write the features of one block; how many pictures it has."""
-    backbone, preprocessing, images = _opened(job)
-    features = embed(
-        backbone,
-        images[blocks.rows(number)],
-        preprocessing,
-        bfloat16=job.half,
-        device=job.device,
-    )
-    blocks.write(number, features)
-    return len(features)
-
-
-@lru_cache(maxsize=1)
-def _opened(job: _Job) -> tuple[Backbone, Preprocessing, NDArray[np.uint8]]:
-    """Network and pictures, once in each process."""
-    if job.threads is not None:
-        torch.set_num_threads(job.threads)
-        keep_freed_memory()
-    network = TrainedBackbone.load(job.source)
-    if network.digest != job.weights:
-        raise DataError(f"{job.source} changed while it was used; start again.")
-    move_network(network.backbone, job.device, torch.channels_last)
-    data = PackedDataset.open(job.packed)
-    preprocessing = network.preprocessing_for(data.mean)
-    return network.backbone, preprocessing, data.split(job.split).images

@@ -1,7 +1,7 @@
-"""Pictures to features: each thread takes a few pictures the whole way, on one core.
+"""From pictures to features: each thread takes a few pictures all the way, on one core.
 
-Reading, hashing, decoding and the network release the interpreter's lock, so that all cores are
-busy, and no core ever waits for another to finish its part of a layer.
+Reading, hashing, decoding and the network release Python's global lock, so all cores are busy, and
+no core waits for another to finish its part of a layer.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorect._utils.parallel import map_in_order
+from protorect._utils.parallel import Mapper, map_in_order
 from protorect._utils.progress import Progress
 from protorect.embedding.cache import FeatureCache
 from protorect.embedding.sources import Embedder
@@ -28,9 +29,9 @@ from protorect.images.decode import decode
 from protorect.images.find import FailedPicture
 from protorect.images.stored import StoredPicture, UnreadableError
 
-PICTURES_IN_A_CHUNK = 20
-_CHUNKS_WAITING = 4  # for each thread: enough to keep it busy, few enough to bound memory
-LARGEST_IN_MEMORY = 2**30  # bytes of features; more of them lie in a file, which is mapped
+PICTURES_PER_CHUNK = 20
+LARGEST_IN_MEMORY = 2**30  # bytes of features; more are mapped from a temporary file
+_QUEUED = 4  # items for each thread: enough to keep it busy, few enough to bound memory
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,11 @@ class Embedded:
     Parameters
     ----------
     pictures
-        In the order in which they came.
+        In the order in which they were given.
     features
-        (n, dim), in step with `pictures`.
+        (n, dim), one row per picture.
     contents
-        SHA-256 of each file.
+        SHA-256 of each picture's file.
     problems
         The pictures that could not be read.
     """
@@ -55,17 +56,15 @@ class Embedded:
     problems: tuple[FailedPicture, ...]
 
 
-class _Read(NamedTuple):
-    """A picture read: its content, and its features unless they were known before.
-
-    `opened` says whether the file had to be read to know its content.
-    """
+class _Embedding(NamedTuple):
+    """The features of one picture, or the reason why there are none."""
 
     picture: StoredPicture
     content: bytes = b""
     features: NDArray[np.float32] | None = None
-    problem: str = ""
-    opened: bool = True
+    error: str = ""
+    cached: bool = False  # the features are from the cache
+    opened: bool = True  # the file had to be read to know its content
 
 
 def embed_pictures(
@@ -74,127 +73,110 @@ def embed_pictures(
     cache: FeatureCache,
     progress: Progress | None = None,
 ) -> Embedded:
-    """Features of pictures; those known from before are not computed again."""
-    kept: list[StoredPicture] = []
+    """Features of pictures; those in the cache are not computed again."""
+    threads = torch.get_num_threads()
+    size = max(1, min(PICTURES_PER_CHUNK, -(-len(pictures) // threads)))
+    chunks = (pictures[start : start + size] for start in range(0, len(pictures), size))
+    embed_chunk = partial(_embed_chunk, embedder=embedder, cache=cache)
+    readable: list[StoredPicture] = []
     contents: list[bytes] = []
     problems: list[FailedPicture] = []
     features: NDArray[np.float32] | None = None
     done = 0
-    for chunk in _read_ahead(pictures, embedder, cache):
-        readable = [one for one in chunk if not one.problem]
-        problems += [FailedPicture(one.picture.file, one.problem) for one in chunk if one.problem]
-        if readable:
-            rows = _features(readable, embedder, cache)
-            if features is None:
-                features = _room_for(len(pictures), rows.shape[1])
-            features[len(kept) : len(kept) + len(rows)] = rows
-            kept += [one.picture for one in readable]
-            contents += [one.content for one in readable]
-        done += len(chunk)
-        if progress is not None:
-            progress(done, len(pictures))
-    found = np.empty((0, 0), np.float32) if features is None else features[: len(kept)]
-    return Embedded(tuple(kept), found, tuple(contents), tuple(problems))
+    with worker_threads(threads, torch_threads=1) as map_chunks:
+        for chunk in map_chunks(embed_chunk, chunks):
+            problems += [FailedPicture(one.picture.file, one.error) for one in chunk if one.error]
+            new = [one for one in chunk if not one.error]
+            _save(new, embedder.digest, cache)
+            for one in new:
+                row: Any = one.features
+                if features is None:
+                    features = _allocate(len(pictures), len(row))
+                if len(row) != features.shape[1]:
+                    lengths = sorted((len(row), features.shape[1]))
+                    raise DataError(f"the network gave features of several lengths: {lengths}.")
+                features[len(readable)] = row
+                readable.append(one.picture)
+                contents.append(one.content)
+            done += len(chunk)
+            if progress is not None:
+                progress(done, len(pictures))
+    if features is None:
+        features = np.empty((0, 0), np.float32)
+    return Embedded(tuple(readable), features[: len(readable)], tuple(contents), tuple(problems))
 
 
-def _read_ahead(
-    pictures: Sequence[StoredPicture], embedder: Embedder, cache: FeatureCache
-) -> Iterator[list[_Read]]:
-    threads = torch.get_num_threads()
-    in_a_chunk = max(1, min(PICTURES_IN_A_CHUNK, -(-len(pictures) // threads)))
-    parts = (pictures[i : i + in_a_chunk] for i in range(0, len(pictures), in_a_chunk))
-    pool = ThreadPoolExecutor(threads, "protorect-read", torch.set_num_threads, (1,))
+@contextmanager
+def worker_threads(workers: int, torch_threads: int) -> Iterator[Mapper]:
+    """Give a `map` that works ahead in threads, each of which uses so many threads of torch."""
+    before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(workers, "protorect-embed", torch.set_num_threads, (torch_threads,))
     try:
-        read = partial(_read_chunk, embedder=embedder, cache=cache)
-        yield from map_in_order(pool, read, parts, _CHUNKS_WAITING * threads + 1)
+        yield lambda work, items: map_in_order(pool, work, items, _QUEUED * workers + 1)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-        torch.set_num_threads(threads)  # threads that start later would begin with one, too
+        torch.set_num_threads(before)  # which threads started later would else take from ours
 
 
-def _read_chunk(
+def _embed_chunk(
     pictures: Sequence[StoredPicture], embedder: Embedder, cache: FeatureCache
-) -> list[_Read]:
-    read: list[_Read] = []
-    places: list[int] = []
-    decoded: list[NDArray[np.uint8]] = []
-    for picture in pictures:
-        one, pixels = _read(picture, embedder, cache)
-        if pixels is not None:
-            places.append(len(read))
-            decoded.append(pixels)
-        read.append(one)
-    if decoded:
-        for place, row in zip(places, _embedded(decoded, embedder), strict=True):
-            read[place] = read[place]._replace(features=row)
-    return read
+) -> list[_Embedding]:
+    chunk: list[_Embedding] = []
+    pixels: dict[int, NDArray[np.uint8]] = {}
+    for place, picture in enumerate(pictures):
+        one, decoded = _look_up(picture, embedder, cache)
+        chunk.append(one)
+        if decoded is not None:
+            pixels[place] = decoded
+    if pixels:
+        features = np.ascontiguousarray(embedder(np.stack(list(pixels.values()))), np.float32)
+        if not np.isfinite(features).all():
+            raise DataError("the network gave features that are not finite numbers.")
+        for place, row in zip(pixels, features, strict=True):
+            chunk[place] = chunk[place]._replace(features=row)
+    return chunk
 
 
-def _read(
+def _look_up(
     picture: StoredPicture, embedder: Embedder, cache: FeatureCache
-) -> tuple[_Read, NDArray[np.uint8] | None]:
-    """A picture, and its pixels unless its features are known."""
-    content = cache.known_content(picture.file) if not picture.error else None
-    if content is not None and cache.has(embedder.digest, content):
-        return _Read(picture, content, opened=False), None
+) -> tuple[_Embedding, NDArray[np.uint8] | None]:
+    """The features of a picture if they are in the cache, else its pixels."""
+    content = None if picture.error else cache.known_content(picture.file)
+    features = None if content is None else cache.get(embedder.digest, content)
+    if content is not None and features is not None:
+        return _Embedding(picture, content, features, cached=True, opened=False), None
     try:
         data = picture.read()
         content = hashlib.sha256(data).digest()
-        if cache.has(embedder.digest, content):
-            return _Read(picture, content), None
-        return _Read(picture, content), decode(data, embedder.size, embedder.channels).pixels
+        features = cache.get(embedder.digest, content)
+        if features is not None:
+            return _Embedding(picture, content, features, cached=True), None
+        return _Embedding(picture, content), decode(data, embedder.size, embedder.channels).pixels
     except UnreadableError as error:
-        return _Read(picture, problem=str(error)), None
+        return _Embedding(picture, error=str(error)), None
 
 
-def _embedded(pixels: list[NDArray[np.uint8]], embedder: Embedder) -> NDArray[np.float32]:
-    rows = np.ascontiguousarray(embedder(np.stack(pixels)), np.float32)
-    if not np.isfinite(rows).all():
-        raise DataError("the network gave features that are not finite numbers.")
-    return rows
+def _save(chunk: Sequence[_Embedding], network: str, cache: FeatureCache) -> None:
+    cache.put(
+        network,
+        [(one.content, one.features) for one in chunk if not one.cached],
+        [(one.picture.file, one.content) for one in chunk if one.opened],
+    )
+    cache.mark_used(network, [one.content for one in chunk if one.cached])
 
 
-def _features(
-    read: Sequence[_Read], embedder: Embedder, cache: FeatureCache
-) -> NDArray[np.float32]:
-    """Features (n, dim) of a chunk, with those from the cache; the others go into it."""
-    new = {one.content: one.features for one in read if one.features is not None}
-    asked = [one.content for one in read if one.content not in new]
-    known = cache.find(embedder.digest, asked) if asked else {}
-    lost = {c: one.picture for one in read if (c := one.content) not in known and c not in new}
-    if lost:  # the rare features that the cache has given up since it was asked
-        again = _embedded([_pixels(picture, embedder) for picture in lost.values()], embedder)
-        new |= dict(zip(lost, again, strict=True))
-    known |= new
-    opened = [(one.picture.file, one.content) for one in read if one.opened]
-    if opened:
-        cache.keep(embedder.digest, new.items(), opened)
-    lengths = {len(row) for row in known.values()}
-    if len(lengths) > 1:
-        raise DataError(f"the network gave features of several lengths: {sorted(lengths)}.")
-    return np.stack([known[one.content] for one in read])
-
-
-def _pixels(picture: StoredPicture, embedder: Embedder) -> NDArray[np.uint8]:
-    try:
-        return decode(picture.read(), embedder.size, embedder.channels).pixels
-    except UnreadableError as error:
-        raise DataError(f"{picture.path} changed while it was read: {error}.") from error
-
-
-def _room_for(rows: int, dim: int) -> NDArray[Any]:
-    """An array to fill; a large one lies in a file that the system can put aside."""
+def _allocate(rows: int, dim: int) -> NDArray[Any]:
+    """An array to fill; a large one is in a file, so that it need not fit into memory."""
     length = rows * dim * 4
     if length <= LARGEST_IN_MEMORY:
         return np.empty((rows, dim), np.float32)
     try:
         with tempfile.TemporaryFile(prefix="protorect-") as file:
-            if hasattr(os, "posix_fallocate"):  # a full disk is known now, not half-way
+            if hasattr(os, "posix_fallocate"):  # writing to a mapped file crashes on a full disk
                 os.posix_fallocate(file.fileno(), 0, length)
             return np.memmap(file, np.float32, "w+", shape=(rows, dim))
     except OSError as error:
-        where = tempfile.gettempdir()
         raise DataError(
-            f"no room in {where} for {length / 1e9:.1f} GB of features: {error.strerror}. "
-            "Name another place in TMPDIR."
+            f"no room in {tempfile.gettempdir()} for {length / 1e9:.1f} GB of features: "
+            f"{error.strerror}. Name another folder in TMPDIR."
         ) from error

@@ -1,9 +1,11 @@
-"""A folder of features, for large sets: memory-mapped when read.
+"""Feature files and feature stores, and what their features were made by.
 
-features.npy        (n, dim), floating point
-labels.npy          (n,) int64, positions in the class names
-class_names.json    a list of names
-manifest.json       the shape, and what made the features
+A feature file is a .npz file. A feature store is a folder for large sets, memory-mapped when read:
+
+    features.npy        (n, dim), floating point
+    labels.npy          (n,) int64, positions in the class names
+    class_names.json    a list of names
+    manifest.json       shape, and what the features were made by
 """
 
 from __future__ import annotations
@@ -18,10 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect._utils.arrays import map_array
+from protorect._utils.arrays import create_array, load_arrays, map_array
 from protorect._utils.files import write_text
-from protorect._utils.manifest import MANIFEST, FolderFormat, read_json, read_manifest
-from protorect.errors import damaged
+from protorect._utils.manifest import (
+    MANIFEST,
+    FolderFormat,
+    differences,
+    read_json,
+    read_manifest,
+)
+from protorect.errors import DataError, damaged
 
 FORMAT = "protorect-features"
 VERSION = 1
@@ -35,7 +43,7 @@ _STORE = FolderFormat("feature store", FORMAT, VERSION, _MAKE, _REMEDY)
 
 @dataclass(frozen=True)
 class FeatureStore:
-    """What a store holds.
+    """The contents of a feature store.
 
     Parameters
     ----------
@@ -45,14 +53,14 @@ class FeatureStore:
         (n,) int64, mapped.
     class_names
         What the labels are positions in.
-    made_by
-        Hashes of weights and pictures, preprocessing, precision.
+    provenance
+        What the features were made by: digests of weights and pictures, preprocessing, precision.
     """
 
     features: NDArray[Any]
     labels: NDArray[np.int64]
     class_names: tuple[str, ...]
-    made_by: dict[str, Any]
+    provenance: dict[str, Any]
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> FeatureStore:
@@ -61,7 +69,7 @@ class FeatureStore:
         manifest = read_manifest(path, _STORE)
         try:
             n, dim = (int(number) for number in manifest["shape"])
-            dtype, made_by = manifest["dtype"], dict(manifest["made_by"])
+            dtype, provenance = manifest["dtype"], dict(manifest["made_by"])
         except (KeyError, TypeError, ValueError) as error:
             raise damaged(path / MANIFEST, "it lacks what a store holds", _REMEDY) from error
         if dtype not in _DTYPES:
@@ -73,20 +81,66 @@ class FeatureStore:
             map_array(path / FEATURES, dtype, (n, dim), _REMEDY),
             map_array(path / LABELS, "int64", (n,), _REMEDY),
             tuple(names),
-            made_by,
+            provenance,
         )
 
 
-def write_labels(folder: Path, labels: NDArray[np.int64], class_names: Sequence[str]) -> None:
-    """Write labels (n,) and names into a store to be."""
+def create_store(
+    folder: Path,
+    dim: int,
+    labels: NDArray[np.int64],
+    class_names: Sequence[str],
+    provenance: dict[str, Any],
+) -> NDArray[np.float32]:
+    """Make a store and map its features (n, dim) for writing; the manifest is written last."""
+    folder.mkdir()
+    features = create_array(folder / FEATURES, "<f4", (len(labels), dim))
     np.save(folder / LABELS, np.asarray(labels, np.int64), allow_pickle=False)
     write_text(folder / CLASS_NAMES, json.dumps(list(class_names), indent=0) + "\n")
-
-
-def write_manifest(
-    folder: Path, shape: tuple[int, int], dtype: str, made_by: dict[str, Any]
-) -> None:
-    """Write the manifest; without it a folder is no store."""
-    manifest = {"format": FORMAT, "version": VERSION, "shape": list(shape), "dtype": dtype}
-    text = json.dumps(manifest | {"made_by": made_by}, indent=1)
+    manifest = {"format": FORMAT, "version": VERSION, "shape": features.shape, "dtype": "float32"}
+    text = json.dumps(manifest | {"made_by": provenance}, indent=1)
     write_text(folder / MANIFEST, text + "\n")
+    return features
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """What features in a file or store were made by; empty if they do not say."""
+    if path.is_dir():
+        return FeatureStore.open(path).provenance
+    manifest = load_arrays(path, required=(), optional=("manifest",)).get("manifest")
+    try:
+        provenance = json.loads(str(manifest))
+    except (ValueError, RecursionError):
+        return {}
+    return provenance if isinstance(provenance, dict) else {}
+
+
+def check_provenance(path: Path, stored: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Raise DataError if the features at `path` were not made by what is expected."""
+    differ = differences(stored, expected) if stored else "it does not say by what"
+    if differ:
+        raise DataError(
+            f"{path} exists already and was made otherwise: {differ}. Remove it or give another "
+            "name."
+        )
+
+
+def is_extracted(out: Path, provenance: dict[str, Any]) -> bool:
+    """Whether `out` holds these features; DataError if it holds anything else.
+
+    An empty folder is as good as none.
+    """
+    if not out.exists() or (is_store(out) and out.is_dir() and not any(out.iterdir())):
+        return False
+    if is_store(out) and not out.is_dir():
+        raise DataError(
+            f"{out} exists already and is no folder of features. Remove it, or give another "
+            "name; that of a feature file ends in .npz."
+        )
+    check_provenance(out, read_provenance(out), provenance)
+    return True
+
+
+def is_store(out: Path) -> bool:
+    """Whether features of this name are a store; a feature file ends in .npz."""
+    return out.suffix.lower() != ".npz"

@@ -24,7 +24,7 @@ from protorect.backbones.weights import TrainedBackbone
 from protorect.core.functional import predictions
 from protorect.datasets.packed import PackedDataset
 from protorect.embedding.extract import provenance
-from protorect.embedding.finished import made_by
+from protorect.embedding.store import read_provenance
 from protorect.errors import DataError
 from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.evaluate import Result
@@ -65,21 +65,20 @@ class Pictures:
         packed
             The folder that `protorect prepare` made.
         """
-        held = made_by(Path(features))
-        if "split" not in held:
+        stored = read_provenance(Path(features))
+        if "split" not in stored:
             raise DataError(
                 f"{features} does not say which pictures made it. Write it with "
                 "`protorect extract`, which does."
             )
         trained, data = TrainedBackbone.load(network), PackedDataset.open(packed)
-        asked = provenance(trained, data, str(held["split"]))
-        differing = differences(held, asked)
-        if differing:
+        expected = provenance(trained, data, str(stored["split"]))
+        if differ := differences(stored, expected):
             raise DataError(
-                f"{features} was not made by {network} from {packed}: {differing}. "
-                "Give what `protorect extract` was given."
+                f"{features} was not made by {network} from {packed}: {differ}. Give what "
+                "`protorect extract` was given."
             )
-        images = data.split(asked["split"]).images
+        images = data.split(expected["split"]).images
         return cls(trained.backbone, trained.preprocessing_for(data.mean), images)
 
     def of_rows(self, rows: NDArray[Any], device: str | torch.device) -> Tensor:
