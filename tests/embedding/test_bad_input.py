@@ -76,9 +76,9 @@ def test_pictures_that_are_none(weights, tmp_path, refused):
 def test_places_that_cannot_be_written(weights, noise, tmp_path, refused):
     (tmp_path / "file").write_text("mine")
     assert "cannot write" in refused(weights, noise, tmp_path / "file" / "f.npz")
-    assert "is no folder of features" in refused(weights, noise, tmp_path / "file")
+    assert "is a file. Remove it or" in refused(weights, noise, tmp_path / "file")
     (tmp_path / "d.npz").mkdir()
-    assert "d.npz is a folder" in refused(weights, noise, tmp_path / "d.npz")
+    assert "d.npz is a folder. Remove it or" in refused(weights, noise, tmp_path / "d.npz")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
     assert "is not a feature store" in refused(weights, noise, tmp_path / "full")

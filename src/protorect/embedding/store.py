@@ -132,10 +132,10 @@ def is_extracted(out: Path, provenance: dict[str, Any]) -> bool:
     """
     if not out.exists() or (is_store(out) and out.is_dir() and not any(out.iterdir())):
         return False
-    if is_store(out) and not out.is_dir():
+    if is_store(out) != out.is_dir():
         raise DataError(
-            f"{out} exists already and is no folder of features. Remove it, or give another "
-            "name; that of a feature file ends in .npz."
+            f"{out} is a {'folder' if out.is_dir() else 'file'}. Remove it or give another name; "
+            "that of a feature file ends in .npz, any other name is that of a folder."
         )
     check_provenance(out, read_provenance(out), provenance)
     return True
