@@ -58,13 +58,13 @@ def each(function, features: Tensor, *others: Tensor) -> Tensor:
 
 
 def test_written_out_they_are_the_normalised_rows():
-    written = UnitRows.of(rows()).materialise()
+    written = UnitRows.of(rows()).materialize()
     torch.testing.assert_close(written, each(paper.normalised, rows()), **EXACT)
     assert not written[0, 2].any()
 
 
 def test_written_out_shifted_they_are_normalised_again():
-    written = UnitRows.of(rows()).shifted(shift()).materialise()
+    written = UnitRows.of(rows()).shifted(shift()).materialize()
     torch.testing.assert_close(written, each(paper.shifted, rows(), shift()), **EXACT)
     torch.testing.assert_close(written.norm(dim=-1), torch.ones(3, 7).double(), **EXACT)
 
@@ -73,7 +73,7 @@ def test_cosines_are_those_of_the_rows_written_out(unit):
     got = unit.cosines(directions())
     expected = each(
         lambda row, *ways: [paper.cosine(row, way) for way in ways[0]],
-        unit.materialise(),
+        unit.materialize(),
         directions(),
     )
     torch.testing.assert_close(got, expected, **EXACT)
@@ -81,27 +81,27 @@ def test_cosines_are_those_of_the_rows_written_out(unit):
 
 
 def test_products_are_those_of_the_rows_written_out(unit):
-    expected = unit.materialise() @ directions().mT
+    expected = unit.materialize() @ directions().mT
     torch.testing.assert_close(unit.products(directions()), expected, **EXACT)
 
 
 def test_cosines_with_other_rows(unit):
     others = UnitRows.of(drawn(3, 6, 5, seed=4))
-    expected = unit.materialise() @ others.materialise().mT
+    expected = unit.materialize() @ others.materialize().mT
     torch.testing.assert_close(unit.cosines_with(others), expected, **EXACT)
 
 
-def test_rows_as_they_came_have_their_own_length():
+def test_raw_rows_keep_their_norm():
     for given in (rows(), UnitRows.of(rows())):
-        plain = UnitRows.as_they_came(given)
-        assert torch.equal(plain.materialise(), rows())
+        plain = UnitRows.raw(given)
+        assert torch.equal(plain.materialize(), rows())
         torch.testing.assert_close(plain.mean(), rows().mean(dim=1), **EXACT)
-    assert UnitRows.as_they_came(rows().half()).rows.dtype == torch.float32
+    assert UnitRows.raw(rows().half()).rows.dtype == torch.float32
 
 
 def test_weighted_sums_are_those_of_the_rows_written_out(unit):
     weights = drawn(3, 7, 4, seed=3)
-    expected = torch.einsum("tnw,tnd->twd", weights, unit.materialise())
+    expected = torch.einsum("tnw,tnd->twd", weights, unit.materialize())
     torch.testing.assert_close(unit.weighted_sum(weights), expected, **EXACT)
 
 
@@ -112,14 +112,14 @@ def test_weights_may_be_shared_by_the_tasks(unit):
 
 
 def test_the_mean_is_that_of_the_rows_written_out(unit):
-    torch.testing.assert_close(unit.mean(), unit.materialise().mean(dim=-2), **EXACT)
+    torch.testing.assert_close(unit.mean(), unit.materialize().mean(dim=-2), **EXACT)
 
 
 def test_shifted_cosines_are_both_in_one():
     plain = UnitRows.of(rows())
     unit, cosines = plain.shifted_cosines(shift(), directions())
     expected = plain.shifted(shift())
-    torch.testing.assert_close(unit.materialise(), expected.materialise(), **EXACT)
+    torch.testing.assert_close(unit.materialize(), expected.materialize(), **EXACT)
     torch.testing.assert_close(cosines, expected.cosines(directions()), **EXACT)
 
 
@@ -136,24 +136,24 @@ def test_rows_shifted_once_are_not_shifted_again():
 
 def test_a_shift_of_zero_changes_nothing():
     unit = UnitRows.of(rows()).shifted(torch.zeros(3, 5, dtype=torch.float64))
-    torch.testing.assert_close(unit.materialise(), UnitRows.of(rows()).materialise(), **EXACT)
+    torch.testing.assert_close(unit.materialize(), UnitRows.of(rows()).materialize(), **EXACT)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_row_shifted_onto_zero_stays_there(dtype):
     features = torch.tensor([[[1.0, 2.0, 3.0], [3.0, -1.0, 0.5]]], dtype=dtype)
-    away = -UnitRows.of(features).materialise()[:, 0]
+    away = -UnitRows.of(features).materialize()[:, 0]
     unit = UnitRows.of(features).shifted(away)
-    assert not unit.materialise()[0, 0].any()
+    assert not unit.materialize()[0, 0].any()
     assert not unit.cosines(torch.eye(3, dtype=dtype).unsqueeze(0))[0, 0].any()
-    assert unit.materialise()[0, 1].norm() == pytest.approx(1, abs=1e-6)
+    assert unit.materialize()[0, 1].norm() == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_what_rounding_leaves_of_zero_is_not_blown_up(dtype):
     """A hundred tasks of one row each, shifted onto zero; some miss it by a rounding."""
     unit = UnitRows.of(drawn(100, 1, 16).to(dtype))
-    assert not unit.shifted(-unit.materialise().squeeze(1)).materialise().any()
+    assert not unit.shifted(-unit.materialize().squeeze(1)).materialize().any()
 
 
 def test_unit_rows_of_unit_rows_are_the_same():
@@ -165,7 +165,7 @@ def test_unit_rows_of_unit_rows_are_the_same():
 def test_kept_in_float32_or_better(dtype):
     unit = UnitRows.of(rows().to(dtype))
     computed = torch.float64 if dtype == torch.float64 else torch.float32
-    assert unit.rows.dtype == unit.scale.dtype == unit.materialise().dtype == computed
+    assert unit.rows.dtype == unit.scale.dtype == unit.materialize().dtype == computed
     assert row_norms(rows().to(dtype)).dtype == computed
 
 
@@ -179,7 +179,7 @@ def test_nothing_given_is_modified():
         each_unit.cosines(given[2])
         each_unit.weighted_sum(given[3])
         each_unit.mean()
-        each_unit.materialise()
+        each_unit.materialize()
     for one, other in zip(given, before, strict=True):
         assert torch.equal(one, other)
     for one, other in zip((unit.rows, unit.scale, unit.gain, unit.shift), kept, strict=True):

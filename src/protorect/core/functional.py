@@ -85,7 +85,7 @@ class Rectified(NamedTuple):
 
 def normalize(features: Tensor) -> Tensor:
     """Every feature (..., dim) brought to length one, X-bar of eq. (3); a zero one stays zero."""
-    return UnitRows.of(features).materialise()
+    return UnitRows.of(features).materialize()
 
 
 def membership(labels: Tensor, ways: int) -> Tensor:

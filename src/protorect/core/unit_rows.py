@@ -1,13 +1,13 @@
-"""Feature rows of length one that are never written out.
+"""Lazily normalized feature rows.
 
-The method works on normalised features, then on normalised features that were shifted and
-normalised again. Writing those out costs a pass over memory and a second copy of the pile.
-`UnitRows` keeps the rows as they came together with the few numbers that make them unit rows:
+The method works on normalized features, then on normalized features that were shifted and
+renormalized. Materializing those would cost a pass over memory and a second copy of the queries.
+`UnitRows` holds the raw rows and the factors that make them unit rows:
 
     x_i = scale_i * rows_i + gain_i * shift
 
-Everything the paper asks of such rows is a product with a few vectors, and products carry the
-factors through.
+The paper's equations need only products of such rows with a few vectors, to which the factors
+can be applied afterwards.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from torch import Tensor
 
 
 def row_norms(rows: Tensor) -> Tensor:
-    """Length of each row, (..., n, dim) -> (..., n), also where its squares are out of range."""
+    """Norm of each row, (..., n, dim) -> (..., n), also where its squares are out of range."""
     norms: Tensor = torch.linalg.vector_norm(rows, dim=-1, dtype=_at_least_float32(rows.dtype))
     # The squares of a row beyond these lengths leave the range of float32.
-    strained = ~((norms > 1e-15) & (norms < 1e15))
-    if strained.any():
-        largest = rows[strained].abs().amax(dim=-1, keepdim=True).to(norms.dtype)
-        parts = torch.where(largest > 0, rows[strained] / largest, 0.0)
-        norms[strained] = torch.linalg.vector_norm(parts, dim=-1) * largest.squeeze(-1)
+    extreme = ~((norms > 1e-15) & (norms < 1e15))
+    if extreme.any():
+        largest = rows[extreme].abs().amax(dim=-1, keepdim=True).to(norms.dtype)
+        scaled = torch.where(largest > 0, rows[extreme] / largest, 0.0)
+        norms[extreme] = torch.linalg.vector_norm(scaled, dim=-1) * largest.squeeze(-1)
     return norms
 
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Rows of length one (or zero, where the row was zero), kept as factors.
+    """Rows of norm one, or zero where the raw row is zero: scale * rows + gain * shift.
 
     Parameters
     ----------
     rows
-        (tasks, n, dim), as they came, float32 or float64.
+        (tasks, n, dim), raw, float32 or float64.
     scale
-        (tasks, n), what each row is multiplied by; 0 for a zero row.
+        (tasks, n), factor of each row; 0 for a zero row.
     shift
-        (tasks, 1, dim), added to every row; None where nothing is added.
+        (tasks, 1, dim), added to every row; None if the rows are not shifted.
     gain
-        (tasks, n), what the shift is multiplied by at each row; None where nothing is added.
+        (tasks, n), factor of the shift at each row; None if the rows are not shifted.
     """
 
     rows: Tensor
@@ -53,32 +53,32 @@ class UnitRows:
 
     @classmethod
     def of(cls, rows: Tensor | UnitRows) -> UnitRows:
-        """Unit rows from feature rows (tasks, n, dim) of any length."""
+        """Normalized rows of features (tasks, n, dim)."""
         if isinstance(rows, UnitRows):
             return rows
         rows = rows.to(_at_least_float32(rows.dtype))
         return cls(rows, inverse(row_norms(rows)))
 
     @classmethod
-    def as_they_came(cls, rows: Tensor | UnitRows) -> UnitRows:
-        """The feature rows at their own length, for what does not normalise: all factors are 1."""
+    def raw(cls, rows: Tensor | UnitRows) -> UnitRows:
+        """Rows of features that are not normalized: all factors are 1."""
         if isinstance(rows, UnitRows):
             rows = rows.rows
         rows = rows.to(_at_least_float32(rows.dtype))
         return cls(rows, rows.new_ones(rows.shape[:-1]))
 
     def shifted(self, shift: Tensor) -> UnitRows:
-        """The same rows with shift (tasks, dim) added, brought back to length one."""
+        """The same rows with shift (tasks, dim) added, renormalized."""
         shift = shift.unsqueeze(-2)  # (tasks, 1, dim)
-        return self._brought_back(shift, self._products(shift).squeeze(-2))
+        return self._renormalized(shift, self._products(shift).squeeze(-2))
 
     def shifted_cosines(self, shift: Tensor, directions: Tensor) -> tuple[UnitRows, Tensor]:
         """`shifted(shift)` and its `cosines(directions)`, in one pass over the rows."""
         shift = shift.unsqueeze(-2)
         products = self._products(torch.cat([directions, shift], dim=-2))  # (tasks, ways + 1, n)
-        shifted = self._brought_back(shift, products[..., -1, :])
+        shifted = self._renormalized(shift, products[..., -1, :])
         products = products[..., :-1, :].add_(directions @ shift.mT).mul_(shifted._gain())
-        return shifted, products.mul_(_inverse_lengths(directions)).mT
+        return shifted, products.mul_(_inverse_norms(directions)).mT
 
     def mean(self) -> Tensor:
         """Mean of the rows, (tasks, dim)."""
@@ -94,7 +94,7 @@ class UnitRows:
 
     def cosines(self, directions: Tensor) -> Tensor:
         """Cosine of every row with every direction (tasks, ways, dim), as (tasks, n, ways)."""
-        return self.products(directions).mul_(_inverse_lengths(directions).mT)
+        return self.products(directions).mul_(_inverse_norms(directions).mT)
 
     def cosines_with(self, others: UnitRows) -> Tensor:
         """Cosine of every row with every row of `others`, which were not shifted."""
@@ -111,7 +111,7 @@ class UnitRows:
     def weighted_sum_at(self, places: Tensor, weights: Tensor) -> Tensor:
         """Sum of the rows at places (tasks, k, ways) under weights of that shape.
 
-        What `weighted_sum` gives with zero weights everywhere else, but only these rows are read.
+        Equals `weighted_sum` with zero weights everywhere else, but reads only these rows.
         """
         tasks, _, ways = places.shape
         n, dim = self.rows.shape[-2:]
@@ -125,47 +125,44 @@ class UnitRows:
             mode="sum",
         ).view(tasks, ways, dim)
         if self.shift is not None:
-            shares = (weights * self._gain().flatten()[flat]).sum(dim=-1)
-            total.addcmul_(shares.view(tasks, ways, 1), self.shift)
+            shift_weights = (weights * self._gain().flatten()[flat]).sum(dim=-1)
+            total.addcmul_(shift_weights.view(tasks, ways, 1), self.shift)
         return total
 
-    def materialise(self) -> Tensor:
-        """The unit rows written out, (tasks, n, dim)."""
-        written = self.rows * self.scale.unsqueeze(-1)
-        if self.shift is not None:
-            written = written + self._gain().mT * self.shift
-        return written
+    def materialize(self) -> Tensor:
+        """The unit rows as one tensor (tasks, n, dim)."""
+        rows = self.rows * self.scale.unsqueeze(-1)
+        return rows if self.shift is None else rows + self._gain().mT * self.shift
 
     def _products(self, directions: Tensor) -> Tensor:
-        # Directions times rows, not rows times directions: a few long rows make the faster product.
+        # Directions times rows, which is faster than rows times directions: they are few.
         return (directions @ self.rows.mT).mul_(self.scale.unsqueeze(-2))  # (tasks, ways, n)
 
     def _gain(self) -> Tensor:
         assert self.gain is not None
         return self.gain.unsqueeze(-2)  # (tasks, 1, n)
 
-    def _brought_back(self, shift: Tensor, along: Tensor) -> UnitRows:
+    def _renormalized(self, shift: Tensor, along: Tensor) -> UnitRows:
         if self.shift is not None:
-            raise ValueError("these rows were shifted already; shift the original ones")
+            raise ValueError("these rows are shifted already; shift the original ones")
         shift_square = shift.square().sum(dim=-1)  # (tasks, 1)
         # |x + shift|^2 with |x|^2 = 1, or 0 for a zero row
         square = (self.scale > 0) + 2 * along + shift_square  # (tasks, n)
-        # What rounding leaves of a difference that is zero must not be blown up to length one.
+        # A rounding error where the sum is zero must not be scaled up to norm one.
         rounding = 16 * torch.finfo(square.dtype).eps * (1 + shift_square)
         gain = torch.where(square > rounding, square.rsqrt(), 0.0)
         return UnitRows(self.rows, self.scale * gain, shift, gain)
 
 
-def inverse(lengths: Tensor) -> Tensor:
-    """One over each length; 0 where that has no finite value, so that a zero vector stays zero."""
-    smallest = torch.finfo(lengths.dtype).tiny
-    return torch.where(lengths >= smallest, lengths.reciprocal(), 0.0)
+def inverse(norms: Tensor) -> Tensor:
+    """One over each norm; 0 where that is not finite, so that a zero vector stays zero."""
+    return torch.where(norms >= torch.finfo(norms.dtype).tiny, norms.reciprocal(), 0.0)
 
 
-def _inverse_lengths(directions: Tensor) -> Tensor:
-    """One over the length of each direction, (tasks, ways, 1), finite for a zero one."""
-    lengths: Tensor = torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
-    return lengths.clamp_min_(torch.finfo(lengths.dtype).tiny).reciprocal_()
+def _inverse_norms(directions: Tensor) -> Tensor:
+    """One over the norm of each direction, (tasks, ways, 1), finite for a zero one."""
+    norms: Tensor = torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
+    return norms.clamp_min_(torch.finfo(norms.dtype).tiny).reciprocal_()
 
 
 def _at_least_float32(dtype: torch.dtype) -> torch.dtype:

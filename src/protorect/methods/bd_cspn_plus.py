@@ -135,7 +135,7 @@ def evened_out(support: Features, query: Features) -> tuple[UnitRows, UnitRows]:
     roots are not (Hu, Gripon, Pateux: "Leveraging the Feature Distribution in Transfer-based
     Few-Shot Learning", ICANN 2021). Those that may be negative need no such thing.
     """
-    parts = [UnitRows.as_they_came(part).rows for part in (support, query)]
+    parts = [UnitRows.raw(part).rows for part in (support, query)]
     rectified = torch.stack([part.amin(dim=(-2, -1)) >= 0 for part in parts]).all(dim=0)
     if not rectified.any():
         return UnitRows.of(support), UnitRows.of(query)

@@ -27,5 +27,5 @@ def protonet(
     support: Features, labels: Tensor, query: Features, ways: int, options: ProtoNetOptions
 ) -> Tensor:
     """Minus squared distances to the class means, but for a constant of the query."""
-    prototypes = basic_prototypes(UnitRows.as_they_came(support), labels, ways)
-    return nearness(UnitRows.as_they_came(query), prototypes)
+    prototypes = basic_prototypes(UnitRows.raw(support), labels, ways)
+    return nearness(UnitRows.raw(query), prototypes)

@@ -75,7 +75,7 @@ def _centred(
 ) -> tuple[UnitRows, UnitRows]:
     if options.base_mean is None and options.centre == "none":
         return UnitRows.of(support), UnitRows.of(query)
-    support, query = UnitRows.as_they_came(support), UnitRows.as_they_came(query)
+    support, query = UnitRows.raw(support), UnitRows.raw(query)
     mean = support.mean().unsqueeze(-2) if options.base_mean is None else _given(options, support)
     return UnitRows.of(support.rows - mean), UnitRows.of(query.rows - mean)
 

@@ -51,7 +51,7 @@ def soft_kmeans(
     support: Features, labels: Tensor, query: Features, ways: int, options: SoftKMeansOptions
 ) -> Tensor:
     """Minus squared distances to the refined prototypes, but for a constant of the query."""
-    rows_of = UnitRows.of if options.normalise else UnitRows.as_they_came
+    rows_of = UnitRows.of if options.normalise else UnitRows.raw
     support, query = rows_of(support), rows_of(query)
     members = membership(labels, ways).to(support.scale.dtype)  # (..., n_support, ways)
     labelled, counts = support.weighted_sum(members), members.sum(dim=-2)

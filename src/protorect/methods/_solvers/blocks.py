@@ -39,7 +39,7 @@ def blocks(
         size -= size % torch.get_num_threads()  # as many tasks for each core
     for start in range(0, tasks, size):
         part = slice(start, start + size)
-        rows = [_part(samples, part).materialise() for samples in (support, query)]
+        rows = [_part(samples, part).materialize() for samples in (support, query)]
         yield torch.cat(rows, dim=1), members[part]
 
 

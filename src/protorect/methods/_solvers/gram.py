@@ -122,7 +122,7 @@ def span_of(samples: Tensor) -> Span:
     """The span of samples (tasks, n, dim) as they are."""
     if samples.shape[1] <= samples.shape[2]:
         return FewSamples(samples @ samples.mT)
-    return ManySamples([UnitRows.as_they_came(samples)])
+    return ManySamples([UnitRows.raw(samples)])
 
 
 def centred_span(support: UnitRows, query: UnitRows, shares: Tensor) -> Span:
