@@ -9,8 +9,8 @@ from protorect.errors import OptionError
 
 @pytest.mark.parametrize("known", DATASETS.values(), ids=DATASETS)
 def test_everything_is_said(known):
-    assert all((known.expects, known.source, known.licence))
-    assert known.turns in (1, 4)
+    assert all((known.expects, known.source, known.license))
+    assert known.rotations in (1, 4)
     assert dataset(known.name) is known
 
 

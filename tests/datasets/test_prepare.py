@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
@@ -255,33 +254,6 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, out, workers):
     assert os.listdir(out.parent) == []
 
 
-def test_workers_leave_with_a_parent_that_is_killed(tmp_path, out):
-    root = class_folders(tmp_path / "many", NAMES, each=100)
-    process = run_python(
-        """
-        import multiprocessing, sys, time
-        from protorect.datasets.prepare import prepare
-        if __name__ == "__main__":
-            def slowly(done, total):
-                print(*[child.pid for child in multiprocessing.active_children()], flush=True)
-                time.sleep(60)
-            prepare("folder", sys.argv[1], sys.argv[2], workers=2, progress=slowly)
-        """,
-        root,
-        out,
-    )
-    children = [int(pid) for pid in process.stdout.readline().split()]
-    assert len(children) == 2
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    process.stderr.close()
-    end = time.monotonic() + 20
-    while any(_runs(pid) for pid in children):
-        assert time.monotonic() < end, "a worker outlived its parent"
-        time.sleep(0.05)
-
-
 def test_what_a_killed_run_left_is_removed_by_the_next(root, out):
     process = run_python(
         """
@@ -309,14 +281,6 @@ def test_what_a_killed_run_left_is_removed_by_the_next(root, out):
     (out.parent / ".other.protorect-partial" / "file").touch()
     prepare("folder", root, out, size=8)
     assert sorted(os.listdir(out.parent)) == [".other.protorect-partial", out.name]
-
-
-def _runs(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_progress_counts_pictures(root, out):

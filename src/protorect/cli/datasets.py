@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _paragraph(dataset: Dataset) -> str:
-    color = "grey" if dataset.channels == 1 else "colour"
+    color = "grayscale" if dataset.channels == 1 else "color"
     return "\n".join(
         (
             dataset.name,
@@ -27,7 +27,7 @@ def _paragraph(dataset: Dataset) -> str:
             f"  packed   {dataset.size} x {dataset.size}, {color}",
             f"  ROOT     {dataset.expects}",
             f"  from     {dataset.source}",
-            f"  licence  {dataset.licence}",
+            f"  license  {dataset.license}",
         )
     )
 
@@ -36,7 +36,9 @@ def _classes(dataset: Dataset) -> str:
     split = dataset.split
     if split is None:
         return "your own, divided by --split"
-    sizes = [len(names) * dataset.turns for names in (split.train, split.val, split.test)]
+    sizes = [len(names) * dataset.rotations for names in (split.train, split.val, split.test)]
     train, val, test = (f"{size:,}" for size in sizes)
-    rotations = f" ({len(split.names):,} characters in 4 rotations)" if dataset.turns > 1 else ""
-    return f"{train} train, {val} val, {test} test{rotations}"
+    counts = f"{train} train, {val} val, {test} test"
+    if dataset.rotations == 1:
+        return counts
+    return f"{counts} ({len(split.names):,} characters in {dataset.rotations} rotations)"

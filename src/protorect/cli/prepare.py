@@ -1,4 +1,4 @@
-"""`protorect prepare`: a data set indexed and packed, once."""
+"""`protorect prepare`: index and pack a data set."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from protorect.datasets.prepare import prepare
 from protorect.datasets.splits import ClassSplit, parse_fractions, split_from_file
 
 DESCRIPTION = """\
-Index and pack a data set, once: every picture is hashed, decoded, turned upright, cut to its
-central square, resized and put into one memory-mapped array a split.
+Index and pack a data set: every picture is hashed, decoded, rotated upright, cropped to its
+central square, resized and written to one memory-mapped array per split.
 
 DATASET is one of those that `protorect datasets` lists; `folder` is any folder of class folders.
 ROOT is the folder or archive as it was downloaded.
@@ -26,19 +26,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("dataset", metavar="DATASET")
     add("root", metavar="ROOT", type=Path)
-    add("--out", type=Path, required=True, metavar="PACKED", help="the folder to make")
-    add("--size", type=int, metavar="N", help="side of a packed picture (the data set's own)")
+    add("--out", type=Path, required=True, metavar="PACKED", help="the folder to create")
+    add(
+        "--size",
+        type=int,
+        metavar="N",
+        help="side of a packed picture in pixels (default: that of the data set)",
+    )
     add(
         "--split",
         metavar="0.64,0.16,0.2 | FILE.json",
         help="fractions of the classes for train, val and test, or a file with their names",
     )
-    add("--seed", type=int, default=0, help="the same seed divides in the same way (%(default)s)")
-    add("--workers", type=int, metavar="N", help="processes (one a processor)")
+    add("--seed", type=int, default=0, help="random seed of a split by fractions (%(default)s)")
+    add("--workers", type=int, metavar="N", help="number of threads (default: one per processor)")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prepare, then say what was packed and what could not be read."""
+    """Prepare the data set, then print what was packed and what was not."""
     split = None if options.split is None else _split(options.split)
     with progress_bar("pictures") as progress:
         packed = prepare(
@@ -63,8 +68,8 @@ def _split(text: str) -> ClassSplit | tuple[float, float, float]:
 def _report(packed: PackedDataset) -> None:
     for name, record in packed.manifest["splits"].items():
         print(f"{name}: {record['images']} pictures of {len(record['class_names'])} classes")
-    unreadable, left_out = packed.manifest["unreadable"], packed.manifest["left_out"]
-    lines = [f"{one['path']}: {one['reason']}" for one in unreadable]
-    listed("could not be read", lines, _SHOWN, "all in manifest.json")
-    listed("not packed, being no picture of a class", left_out, _SHOWN, "all in manifest.json")
+    unreadable = [f"{one['path']}: {one['reason']}" for one in packed.manifest["unreadable"]]
+    unused = packed.manifest["left_out"]
+    listed("could not be read", unreadable, _SHOWN, "all in manifest.json")
+    listed("not packed, being no picture of a class", unused, _SHOWN, "all in manifest.json")
     print(packed.path)

@@ -1,4 +1,4 @@
-"""Packed data sets: one memory-mapped array of pictures a split, and a manifest."""
+"""Packed data sets: one memory-mapped array of pictures per split, and a manifest."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from protorect.errors import damaged, unknown_name
 
 FORMAT = "protorect-packed"
 VERSION = 1
-_AGAIN = "Prepare it again with `protorect prepare`."
-_MAKE = "Make one with `protorect prepare`."
-_PACKED = FolderFormat("packed data set", FORMAT, VERSION, _MAKE, _AGAIN)
+_REMEDY = "Prepare it again with `protorect prepare`."
+_PACKED = FolderFormat(
+    "packed data set", FORMAT, VERSION, "Make one with `protorect prepare`.", _REMEDY
+)
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,13 @@ class PackedSplit:
     Parameters
     ----------
     images
-        (n, size, size, channels) uint8, memory-mapped; pictures of a class side by side.
+        (n, size, size, channels) uint8, memory-mapped; the rows of a class are contiguous.
     labels
-        (n,) int64, positions in `class_names`.
+        (n,) int64, indices into `class_names`.
     class_names
         Sorted; no name is in two splits.
     digest
-        SHA-256 over pictures, labels and names.
+        SHA-256 of pictures, labels and names.
     """
 
     images: NDArray[np.uint8]
@@ -46,24 +47,24 @@ class PackedSplit:
 
 @dataclass(frozen=True)
 class PackedDataset:
-    """A folder made by `protorect prepare`.
+    """A folder written by `protorect prepare`.
 
     Parameters
     ----------
     path
         The folder.
     name
-        Of the data set.
+        Name of the data set.
     size, channels
         Of every picture.
     mean, std
-        One a channel, of the training pictures, on a scale of 0 to 1.
+        One per channel, of the training pictures, on a scale of 0 to 1.
     flip
-        Whether a mirrored picture is still of its class.
+        Whether a mirrored picture still belongs to its class.
     crop_padding
-        Pixels to put around a picture for random crops.
+        Pixels around a picture for random crops.
     manifest
-        All that is known about it.
+        The whole manifest.
     """
 
     path: Path
@@ -78,7 +79,7 @@ class PackedDataset:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> PackedDataset:
-        """Open a packed folder, after checking that its arrays are what the manifest says."""
+        """Open a packed folder after checking that its arrays fit the manifest."""
         path = Path(path)
         manifest = read_manifest(path, _PACKED)
         try:
@@ -98,28 +99,25 @@ class PackedDataset:
             for split in opened.splits:
                 opened.split(split)
         except (KeyError, TypeError, AttributeError) as error:
-            raise damaged(path / MANIFEST, f"its manifest lacks {error}", _AGAIN) from error
+            raise damaged(path / MANIFEST, f"its manifest lacks {error}", _REMEDY) from error
         return opened
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those that hold pictures, in the order train, val, test."""
+        """Names of the splits with pictures, in the order train, val, test."""
         return tuple(split for split in SPLITS if split in self.manifest["splits"])
 
     def split(self, name: str) -> PackedSplit:
-        """The pictures of train, val or test."""
+        """Return the pictures of train, val or test."""
         if name not in self.splits:
             raise unknown_name(f"split of {self.path}", name, self.splits)
         record = self.manifest["splits"][name]
         classes = tuple(str(one) for one in record["class_names"])
         count = int(record["images"])
-        images = map_array(self.path / f"{name}.npy", "uint8", (count, *self._shape), _AGAIN)
-        labels = np.array(map_array(self.path / f"{name}-labels.npy", "int64", (count,), _AGAIN))
+        shape = (count, self.size, self.size, self.channels)
+        images = map_array(self.path / f"{name}.npy", "uint8", shape, _REMEDY)
+        labels = np.array(map_array(self.path / f"{name}-labels.npy", "int64", (count,), _REMEDY))
         if np.any(np.diff(labels) < 0) or np.any(np.unique(labels) != np.arange(len(classes))):
             reason = "its labels do not fit its classes"
-            raise damaged(self.path / f"{name}-labels.npy", reason, _AGAIN)
+            raise damaged(self.path / f"{name}-labels.npy", reason, _REMEDY)
         return PackedSplit(images, labels, classes, str(record["digest"]))
-
-    @property
-    def _shape(self) -> tuple[int, int, int]:
-        return (self.size, self.size, self.channels)

@@ -1,124 +1,218 @@
-"""Reading, hashing, decoding and writing pictures, a chunk at a time, in several processes."""
+"""Pack one split: an array of its pictures, an array of its labels, its lines in the index."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from protorect._utils.npy_rows import RowFile
-from protorect._utils.parallel import processes
-from protorect.images.decode import Decoded, decode
+from protorect._utils.arrays import create_array
+from protorect._utils.parallel import threads
+from protorect._utils.progress import Progress
+from protorect.datasets.catalogue import Dataset
+from protorect.datasets.layouts import PicturesByClass
+from protorect.errors import DataError
+from protorect.images.decode import decode
 from protorect.images.stored import StoredPicture, UnreadableError
 
-_PICTURES = 64  # in a chunk at most
-_PIXEL_BYTES = 8 * 2**20  # in a chunk, but for a single large picture
+COLUMNS = ("split", "row", "class", "path", "width", "height", "bytes", "sha256", "problem")
+_CHUNK_PICTURES = 64
+_CHUNK_BYTES = 2 * 2**20  # of pixels, unless one picture has more
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """Pictures to pack.
+class _Chunk(NamedTuple):
+    """Pictures of one class."""
 
-    Parameters
-    ----------
-    pictures
-        Each with the row of its first turn.
-    strides
-        For each picture, how many rows on its next turn is.
-    rows
-        Where they go.
-    turns
-        1, or 4 to write all quarter turns.
-    ink_high
-        Whether to swap dark and bright.
-    """
-
-    pictures: tuple[tuple[StoredPicture, int], ...]
-    strides: tuple[int, ...]
-    rows: RowFile
-    turns: int
-    ink_high: bool
+    label: int
+    class_name: str
+    pictures: list[StoredPicture]
 
 
-class Entry(NamedTuple):
-    """What became of one picture; `problem` is empty if it was packed."""
+class _ReadFile(NamedTuple):
+    """A picture after reading its file; `error` is empty if that was possible."""
 
+    picture: StoredPicture
     sha256: str
     width: int
     height: int
-    problem: str
+    error: str
 
 
-class Packed(NamedTuple):
-    """What became of a chunk.
+class _PackedChunk(NamedTuple):
+    """A chunk's files, the pixels (n, size, size, channels) of all rotations, and pixel sums."""
 
-    Parameters
-    ----------
-    entries
-        One a picture.
-    sums
-        (2, channels), of the values of the packed pixels and of their squares.
-    """
-
-    entries: list[Entry]
+    chunk: _Chunk
+    files: list[_ReadFile]
+    pixels: NDArray[np.uint8]
     sums: NDArray[np.int64]
 
 
-def pictures_in_a_chunk(row_bytes: int) -> int:
-    """Enough that handing a chunk over costs little, few enough that it needs little memory."""
-    return max(1, min(_PICTURES, _PIXEL_BYTES // row_bytes))
+@dataclass(frozen=True)
+class PackingResult:
+    """The outcome of packing one split.
+
+    Parameters
+    ----------
+    images
+        Number of rows.
+    class_names
+        One per label.
+    unreadable
+        One dict per unreadable picture: path, class and reason.
+    mean, std
+        One per channel, on a scale of 0 to 1.
+    """
+
+    images: int
+    class_names: list[str]
+    unreadable: list[dict[str, str]]
+    mean: list[float]
+    std: list[float]
 
 
-def pack_chunk(chunk: Chunk) -> Packed:
-    """Pack the pictures of a chunk; an unreadable one leaves its rows as they are."""
-    size, _, channels = chunk.rows.shape
-    entries, readable = [], []
-    file = os.open(chunk.rows.path, os.O_WRONLY)
-    try:
-        for (picture, row), stride in zip(chunk.pictures, chunk.strides, strict=True):
-            entry, decoded = _read(picture, size, channels)
-            entries.append(entry)
-            if decoded is None:
-                continue
-            pixels = 255 - decoded.pixels if chunk.ink_high else decoded.pixels
-            readable.append(pixels)
-            for turn in range(chunk.turns):
-                chunk.rows.write(file, row + turn * stride, np.rot90(pixels, turn))
-    finally:
-        os.close(file)
-    # Whole numbers: the sum does not depend on how the pictures were divided among processes.
+def pack_split(
+    name: str,
+    classes: PicturesByClass,
+    dataset: Dataset,
+    size: int,
+    folder: Path,
+    workers: int,
+    write_line: Callable[[tuple[Any, ...]], object],
+    progress: Progress,
+) -> PackingResult:
+    """Write NAME.npy and NAME-labels.npy into `folder`, and one index line per picture.
+
+    The rows of a class are its readable pictures, then the same pictures in each rotation, which
+    are classes of their own.
+    """
+    total, rotations = sum(map(len, classes.values())), dataset.rotations
+    shape = (total * rotations, size, size, dataset.channels)
+    images = create_array(folder / f"{name}.npy", "uint8", shape)
+    labels = np.empty(len(images), np.int64)
+    sums = np.zeros((2, dataset.channels), np.int64)
+    unreadable: list[dict[str, str]] = []
+    done = row = 0
+    chunks = _chunks(classes, size, dataset)
+    with threads(workers) as run:
+        packed_chunks = run(partial(_pack_chunk, size, dataset), chunks)
+        for (label, class_name, pictures), files, pixels, chunk_sums in packed_chunks:
+            for line in _index_lines(name, row, class_name, files):
+                write_line(line)
+            unreadable += [
+                {"path": file.picture.path, "class": class_name, "reason": file.error}
+                for file in files
+                if file.error
+            ]
+            rows = slice(row, row + len(pixels))
+            images[rows] = pixels
+            rotated_labels = np.arange(rotations) + rotations * label
+            labels[rows] = np.repeat(rotated_labels, len(pixels) // rotations)
+            row = rows.stop
+            sums += chunk_sums
+            done += len(pictures)
+            progress(done, total)
+    _check_every_class(classes, unreadable)
+    if row < len(images):  # without the rows that unreadable pictures would have had
+        np.save(folder / "shorter.npy", images[:row], allow_pickle=False)
+        del images  # Windows does not replace a mapped file
+        os.replace(folder / "shorter.npy", folder / f"{name}.npy")
+    np.save(folder / f"{name}-labels.npy", labels[:row], allow_pickle=False)
+    class_names = _class_names(classes, rotations)
+    values = (total - len(unreadable)) * size * size
+    return PackingResult(row, class_names, unreadable, *_mean_and_std(sums, values))
+
+
+def split_record(name: str, folder: Path, result: PackingResult) -> dict[str, Any]:
+    """Return the split's entry in the manifest, with the SHA-256 of its files and of all of it."""
+    files = {}
+    for file_name in (f"{name}.npy", f"{name}-labels.npy"):
+        with (folder / file_name).open("rb") as file:
+            files[file_name] = hashlib.file_digest(file, "sha256").hexdigest()
+    names = result.class_names
+    digest = hashlib.sha256("\n".join([*files.values(), *names]).encode()).hexdigest()
+    return {"images": result.images, "files": files, "digest": digest, "class_names": names}
+
+
+def _chunks(classes: PicturesByClass, size: int, dataset: Dataset) -> Iterator[_Chunk]:
+    length = max(1, min(_CHUNK_PICTURES, _CHUNK_BYTES // (size * size * dataset.channels)))
+    for label, (name, pictures) in enumerate(classes.items()):
+        # The rotations follow all pictures of their class, so it has to be packed at once.
+        step = length if dataset.rotations == 1 else len(pictures)
+        for start in range(0, len(pictures), step):
+            yield _Chunk(label, name, pictures[start : start + step])
+
+
+def _pack_chunk(size: int, dataset: Dataset, chunk: _Chunk) -> _PackedChunk:
+    files: list[_ReadFile] = []
+    decoded: list[NDArray[np.uint8]] = []
+    for picture in chunk.pictures:
+        sha256 = ""
+        try:
+            data = picture.read()
+            sha256 = hashlib.sha256(data).hexdigest()
+            image = decode(data, size, dataset.channels, picture.shape)
+        except UnreadableError as error:
+            files.append(_ReadFile(picture, sha256, 0, 0, str(error)))
+        else:
+            files.append(_ReadFile(picture, sha256, image.width, image.height, ""))
+            decoded.append(image.pixels)
+    pixels = np.array(decoded, np.uint8).reshape(-1, size, size, dataset.channels)
+    if dataset.inverted:
+        pixels = 255 - pixels
+    sums = _sums(pixels) if decoded else np.zeros((2, dataset.channels), np.int64)
+    rotated = [np.rot90(pixels, turn, axes=(1, 2)) for turn in range(dataset.rotations)]
+    return _PackedChunk(chunk, files, np.concatenate(rotated), sums)
+
+
+def _sums(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Sums of all values and of their squares, one column per channel.
+
+    Pillow's histogram takes half as long as numpy's sums.
+    """
+    tall = pixels.reshape(-1, *pixels.shape[2:])
+    image = Image.fromarray(tall[..., 0] if tall.shape[-1] == 1 else tall)
+    counts = np.array(image.histogram(), np.int64).reshape(-1, 256)
     values = np.arange(256)
-    counts = histogram(np.stack(readable)) if readable else np.zeros((channels, 256), np.int64)
-    return Packed(entries, np.stack([counts @ values, counts @ values**2]))
+    return np.stack([counts @ values, counts @ values**2])
 
 
-def _read(picture: StoredPicture, size: int, channels: int) -> tuple[Entry, Decoded | None]:
-    digest = ""
-    try:
-        data = picture.read()
-        digest = hashlib.sha256(data).hexdigest()
-        decoded = decode(data, size, channels, picture.shape)
-    except UnreadableError as error:
-        return Entry(digest, 0, 0, str(error)), None
-    return Entry(digest, decoded.width, decoded.height, ""), decoded
+def _index_lines(
+    split: str, row: int, class_name: str, files: list[_ReadFile]
+) -> Iterator[tuple[Any, ...]]:
+    for picture, sha256, width, height, error in files:
+        length = picture.unpacked_length or picture.length
+        described = (class_name, picture.path, width, height, length, sha256, error)
+        yield (split, "" if error else row, *described)
+        row += not error
 
 
-@contextmanager
-def packing_processes(workers: int) -> Iterator[Callable[[Iterable[Chunk]], Iterator[Packed]]]:
-    """Give a function that packs chunks and yields what became of them, in order."""
-    with processes(workers) as run:
-        yield lambda chunks: run(pack_chunk, chunks)
+def _class_names(classes: PicturesByClass, rotations: int) -> list[str]:
+    if rotations == 1:
+        return list(classes)
+    return [f"{name}/rot{90 * turn:03d}" for name in classes for turn in range(rotations)]
 
 
-def histogram(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How often each value occurs, (n, height, width, channels) -> (channels, 256)."""
-    column = pixels.reshape(-1, *pixels.shape[2:])  # one tall picture
-    image = Image.fromarray(column[..., 0] if pixels.shape[-1] == 1 else column)
-    return np.array(image.histogram(), np.int64).reshape(-1, 256)
+def _check_every_class(classes: PicturesByClass, unreadable: list[dict[str, str]]) -> None:
+    reasons: dict[str, list[str]] = {}
+    for one in unreadable:
+        reasons.setdefault(one["class"], []).append(f"{one['path']}: {one['reason']}")
+    for name, of_class in reasons.items():
+        if len(of_class) == len(classes[name]):
+            raise DataError(
+                f"class {name} has no readable picture ({len(of_class)} unreadable: "
+                f"{'; '.join(of_class[:3])}). Add at least one .jpg or .png, or remove the folder."
+            )
+
+
+def _mean_and_std(sums: NDArray[np.int64], count: int) -> tuple[list[float], list[float]]:
+    mean = sums[0] / count
+    variance = np.maximum(sums[1] / count - mean**2, 0)
+    return (mean / 255).tolist(), (np.sqrt(variance) / 255).tolist()

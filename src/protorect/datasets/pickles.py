@@ -1,8 +1,8 @@
-"""Old benchmark files are pickles. They are read without executing anything in them.
+"""Read benchmarks that are distributed as pickles, without executing anything in them.
 
-An unpickler asks `find_class` for everything that is not a plain Python value. Here it gets, for
-the names under which numpy has pickled its arrays, stand-ins that can only make an array of
-numbers; for any other name it gets a refusal.
+An unpickler asks `find_class` for everything that is not a plain Python value. For the names under
+which numpy has pickled its arrays, the one here returns replacements that can only create an array
+of numbers; any other name is refused.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 import pickletools
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -18,20 +19,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorect.errors import DataError
+from protorect.images.stored import StoredPicture
 
 _NUMBERS = re.compile(r"[|<>=]?[biuf?][0-9]*")
+
+
+def load_pickled_dict(path: Path) -> dict[str, Any]:
+    """Read a pickled dict, its keys as text."""
+    document = load_plain_pickle(path)
+    if not isinstance(document, dict):
+        raise DataError(f"{path} should hold a dict; it holds a {type(document).__name__}.")
+    return {as_text(key): value for key, value in document.items()}
+
+
+def as_text(value: Any) -> str:
+    """Convert text that Python 2 may have pickled as bytes."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def store_raw(pixels: NDArray[np.uint8], name: str, scratch: Path) -> list[StoredPicture]:
+    """Write pixels (n, height, width, channels) to scratch, so that the array can be freed."""
+    with tempfile.NamedTemporaryFile(dir=scratch, suffix=".raw", delete=False) as file:
+        for row in pixels:
+            file.write(row.tobytes())
+    shape = pixels.shape[1:]
+    length = int(np.prod(shape))
+    return [
+        StoredPicture(f"{name}/{row}", file.name, length, row * length, shape=shape)
+        for row in range(len(pixels))
+    ]
 
 
 def load_plain_pickle(path: Path) -> Any:
     """Read a pickle of dicts, lists, text, bytes, numbers and arrays of numbers.
 
-    Text in pickles of Python 2 comes as bytes.
+    Text in pickles of Python 2 is returned as bytes.
     """
     try:
         with path.open("rb") as file:
             _check_lengths(file)
             file.seek(0)
-            return _plain(_PlainUnpickler(file, encoding="bytes").load())
+            return _with_arrays(_PlainUnpickler(file, encoding="bytes").load())
     except DataError as error:
         raise DataError(f"{path} {error}") from None
     except OSError as error:
@@ -42,9 +70,9 @@ def load_plain_pickle(path: Path) -> Any:
 
 
 def _check_lengths(file: BinaryIO) -> None:
-    """Read the pickle through without making anything: all it announces must be in the file.
+    """Check that all the data the pickle announces is in the file, before creating anything.
 
-    A few forged bytes could otherwise make Python set aside gigabytes.
+    A few forged bytes could otherwise make Python allocate gigabytes.
     """
     for steps, (step, argument, _) in enumerate(pickletools.genops(file)):
         if step.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(argument or 0) <= steps:
@@ -52,7 +80,7 @@ def _check_lengths(file: BinaryIO) -> None:
 
 
 class _NumberType:
-    """Stands in for numpy.dtype, whose own state could be forged to corrupt memory."""
+    """Replaces numpy.dtype, whose own state could be forged to corrupt memory."""
 
     __slots__ = ("dtype",)
 
@@ -69,12 +97,12 @@ class _NumberType:
 
 
 class _Array:
-    """Stands in for an array, which is made from its bytes when all is read."""
+    """Replaces an array while the pickle is read."""
 
-    __slots__ = ("_data", "_dtype", "_order", "_shape")
+    __slots__ = ("array",)
 
     def __init__(self) -> None:
-        self._data, self._dtype, self._shape, self._order = b"", np.dtype(np.uint8), (0,), "C"
+        self.array: NDArray[Any] = np.empty(0, np.uint8)
 
     def __setstate__(self, state: Any) -> None:
         _, shape, kind, fortran, data = state
@@ -86,24 +114,20 @@ class _Array:
             raise pickle.UnpicklingError("it makes an array in an unknown way")
         if not isinstance(data, bytes | bytearray):
             raise pickle.UnpicklingError("it holds an array whose values are not bytes")
-        self._data, self._dtype, self._shape = bytes(data), kind.dtype, shape
-        self._order = order
-
-    def made(self) -> NDArray[Any]:
-        flat = np.frombuffer(self._data, self._dtype)  # as many numbers as there are bytes for
-        return flat.reshape(self._shape, order="F" if self._order == "F" else "C")
+        # frombuffer creates as many numbers as there are bytes for, whatever the shape claims.
+        self.array = np.frombuffer(bytes(data), kind.dtype).reshape(shape, order=order)
 
 
-class _StandIn:
-    """A function a pickle may mention; what it makes is decided here, not in the pickle."""
+class _Replacement:
+    """Replaces a function that a pickle may name; its state cannot be changed by the pickle."""
 
-    __slots__ = ("_make",)
+    __slots__ = ("_function",)
 
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self._make = make
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._make(*arguments)
+        return self._function(*arguments)
 
     def __setstate__(self, state: Any) -> NoReturn:
         raise pickle.UnpicklingError("it would change what reads it")
@@ -114,7 +138,7 @@ def _refuse(*_: Any) -> NoReturn:
 
 
 def _empty_array(kind: Any, *_: Any) -> _Array:
-    if kind is not _ARRAY:
+    if kind is not _NDARRAY:
         raise pickle.UnpicklingError("it holds another kind of array")
     return _Array()
 
@@ -126,34 +150,34 @@ def _array_from_buffer(data: Any, kind: Any, shape: Any, order: Any) -> _Array:
 
 
 def _latin1(text: Any, encoding: Any) -> bytes:
-    # Python 3 writes bytes so in protocol 2.
+    # Protocol 2 of Python 3 writes bytes in this way.
     if encoding not in ("latin1", b"latin1") or not isinstance(text, str):
         raise pickle.UnpicklingError("it encodes text in an unknown way")
     return text.encode("latin1")
 
 
-def _plain(value: Any) -> Any:
-    """The value with arrays in the place of their stand-ins."""
+def _with_arrays(value: Any) -> Any:
+    """Put the arrays in the place of their replacements."""
     if isinstance(value, _Array):
-        return value.made()
+        return value.array
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _with_arrays(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_plain(one) for one in value)
-    if isinstance(value, _StandIn | _NumberType):
+        return type(value)(_with_arrays(one) for one in value)
+    if isinstance(value, _Replacement | _NumberType):
         raise pickle.UnpicklingError("it holds something that is not a value")
     return value
 
 
-_ARRAY = _StandIn(_refuse)
+_NDARRAY = _Replacement(_refuse)
 _ALLOWED = {
-    ("numpy", "ndarray"): _ARRAY,
-    ("numpy", "dtype"): _StandIn(_NumberType),
-    ("_codecs", "encode"): _StandIn(_latin1),
+    ("numpy", "ndarray"): _NDARRAY,
+    ("numpy", "dtype"): _Replacement(_NumberType),
+    ("_codecs", "encode"): _Replacement(_latin1),
 } | {
-    (f"numpy.{core}.{module}", name): _StandIn(make)
+    (f"numpy.{core}.{module}", name): _Replacement(function)
     for core in ("core", "_core")
-    for module, name, make in (
+    for module, name, function in (
         ("multiarray", "_reconstruct", _empty_array),
         ("numeric", "_frombuffer", _array_from_buffer),
     )

@@ -1,4 +1,4 @@
-"""Index and pack a data set, once: from the folders it came in to memory-mapped arrays."""
+"""Index and pack a data set: from the folders it was distributed in to memory-mapped arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +13,19 @@ from typing import Any
 
 from protorect._utils.files import folder_written_whole
 from protorect._utils.manifest import MANIFEST
+from protorect._utils.parallel import processors
+from protorect._utils.progress import Progress, part_of
 from protorect._utils.text import printable
 from protorect.datasets.catalogue import Dataset, dataset
-from protorect.datasets.division import Division, Fractions, divide
-from protorect.datasets.pack_split import COLUMNS, SplitResult, pack_split, split_record
+from protorect.datasets.layouts import PicturesByClass, describe_contents, first_names
 from protorect.datasets.packed import FORMAT, VERSION, PackedDataset
-from protorect.datasets.packing import packing_processes
-from protorect.datasets.splits import ClassSplit
+from protorect.datasets.packing import COLUMNS, PackingResult, pack_split, split_record
+from protorect.datasets.splits import DEFAULT_FRACTIONS, SPLITS, ClassSplit, fraction_split
 from protorect.errors import DataError, OptionError
 
+Fractions = tuple[float, float, float]
 INDEX = "index.csv"
-_FEW = 500  # pictures that are packed before other processes would have started
-SMALLEST_SIZE, LARGEST_SIZE = 8, 1024  # pixels a side of a packed picture
+SMALLEST_SIZE, LARGEST_SIZE = 8, 1024  # pixels per side of a packed picture
 
 
 def prepare(
@@ -38,91 +38,155 @@ def prepare(
     split: ClassSplit | Fractions | None = None,
     seed: int = 0,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> PackedDataset:
-    """Index every picture and pack it; the folder `out` appears whole or not at all.
+    """Index and pack every picture; the folder `out` appears complete or not at all.
 
     Parameters
     ----------
     name
-        Of a known data set; `folder` for any folder of class folders.
+        Name of a known data set; `folder` for any folder of class folders.
     root
-        The folder or archive it is in.
+        The folder or archive with its pictures.
     out
-        The folder to make.
+        The folder to create.
     size
-        Side of a packed picture; the data set's own if not given.
+        Side of a packed picture; by default that of the data set.
     channels
-        1 for grey, 3 for colour; the data set's own if not given.
+        1 for grayscale, 3 for color; by default that of the data set.
     split
-        Class names of each split, or fractions of the classes; as published if not given.
+        Class names of each split, or fractions of the classes. By default a benchmark has its
+        published split; a folder has that of its train, val and test folders or 0.64, 0.16, 0.2.
     seed
-        For fractions.
+        Random seed of a split by fractions.
     workers
-        Processes; as many as there are processors if not given, one for a small set.
+        Number of threads; by default one per processor.
     progress
         Called with the number of pictures done and the number of all.
     """
     kind = dataset(name)
     kind = kind if channels is None else replace(kind, channels=channels)
-    root, out = Path(root), Path(out)
-    size = _checked_size(kind, size)
-    if workers is not None and workers < 1:
+    size = kind.size if size is None else size
+    if not SMALLEST_SIZE <= size <= LARGEST_SIZE:
+        raise OptionError(
+            f"size must be from {SMALLEST_SIZE} to {LARGEST_SIZE} pixels, not {size}."
+        )
+    workers = processors() if workers is None else workers
+    if workers < 1:
         raise OptionError(f"workers must be 1 or more, not {workers}.")
+    root, out = Path(root), Path(out)
     check_apart(root, out)
-    with folder_written_whole(out) as beside:
-        scratch = beside / "scratch"
+    with folder_written_whole(out) as folder:
+        scratch = folder / "scratch"
         scratch.mkdir()
-        division = divide(kind, root, scratch, split, seed)
-        results, records = _pack(kind, division, size, beside, workers, progress)
+        splits, unused = _find_splits(kind, root, scratch, split, seed)
+        results, records = _pack(kind, splits, size, folder, workers, progress)
         shutil.rmtree(scratch)
-        manifest = _manifest(kind, size, division, results) | {"splits": records}
-        manifest["source"] = {
-            "root": printable(root.resolve().name),
-            "split": _split_words(split, seed),
+        manifest = _manifest(kind, size, results) | {
+            "left_out": unused,
+            "splits": records,
+            "source": {
+                "root": printable(root.resolve().name),
+                "split": _describe_split(split, seed),
+            },
         }
         text = json.dumps(manifest, indent=1, ensure_ascii=False)
-        (beside / MANIFEST).write_text(text + "\n", encoding="utf-8")
+        (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return PackedDataset.open(out)
+
+
+def check_apart(root: Path, out: Path) -> None:
+    """Raise DataError if `out` is inside the folder of the pictures."""
+    if root.is_dir() and out.resolve().is_relative_to(root.resolve()):
+        raise DataError(
+            f"{printable(str(out))} is inside {printable(str(root))}, where it would be taken for "
+            "a class; give an --out elsewhere."
+        )
+
+
+def _find_splits(
+    kind: Dataset, root: Path, scratch: Path, split: ClassSplit | Fractions | None, seed: int
+) -> tuple[dict[str, PicturesByClass], list[str]]:
+    """Find the pictures of each split that has classes, and describe what is not used."""
+    named = split if isinstance(split, ClassSplit) else kind.split
+    found = kind.find_classes(root, scratch, named)
+    classes = _class_names(kind, root, found.by_class, named)
+    if isinstance(split, tuple):
+        chosen = fraction_split(classes, split, seed)
+    else:
+        chosen = named or found.split or fraction_split(classes, DEFAULT_FRACTIONS, seed)
+    if len(classes) < 2:
+        raise DataError(
+            f"{printable(str(root))} has one class, {classes[0]}; few-shot tasks need at least two."
+        )
+    empty = [name for name in classes if not found.by_class[name]]
+    if empty:
+        more = f", nor have {len(empty) - 1} more ({first_names(empty[1:])})" if empty[1:] else ""
+        raise DataError(
+            f"class {empty[0]} has no picture{more}. "
+            "Add at least one .jpg or .png, or remove the folder."
+        )
+    splits = {
+        name: {class_name: found.by_class[class_name] for class_name in chosen[name]}
+        for name in SPLITS
+        if chosen[name]
+    }
+    not_in_split = [
+        f"{name}/ ({len(found.by_class[name])} pictures, not in the split)"
+        for name in sorted(set(found.by_class) - chosen.names)
+    ]
+    return splits, [*found.unused, *not_in_split]
+
+
+def _class_names(
+    kind: Dataset, root: Path, by_class: PicturesByClass, named: ClassSplit | None
+) -> list[str]:
+    """Return the names of the classes to pack, after checking that all of them were found."""
+    names = sorted(by_class if named is None else named.names)
+    missing = [name for name in names if name not in by_class]
+    if by_class and not missing:
+        return names
+    reason = "no class was found"
+    if by_class:
+        reason = f"{len(missing)} of {len(names)} classes are missing ({first_names(missing)})"
+    raise DataError(
+        f"{printable(str(root))} cannot be used as {kind.name}: {reason}. "
+        f"Expected: {kind.expects}. Found: {describe_contents(root)}."
+    )
 
 
 def _pack(
     kind: Dataset,
-    division: Division,
+    splits: dict[str, PicturesByClass],
     size: int,
     folder: Path,
-    workers: int | None,
-    progress: Callable[[int, int], None] | None,
-) -> tuple[dict[str, SplitResult], dict[str, dict[str, Any]]]:
-    """What became of each split, and its record for the manifest."""
-    total = sum(len(one) for split in division.splits.values() for one in split.values())
-    results: dict[str, SplitResult] = {}
+    workers: int,
+    progress: Progress | None,
+) -> tuple[dict[str, PackingResult], dict[str, dict[str, Any]]]:
+    """Pack each split; return the results and the records for the manifest."""
+    counts = {name: sum(map(len, classes.values())) for name, classes in splits.items()}
+    results: dict[str, PackingResult] = {}
     records: dict[str, Future[dict[str, Any]]] = {}
-    before = 0
-
-    def tell(done: int) -> None:
-        if progress is not None:
-            progress(before + done, total)
-
     with (
         (folder / INDEX).open("w", newline="", encoding="utf-8") as file,
-        packing_processes(workers or _processes(total)) as run,
         ThreadPoolExecutor(1) as hashing,
     ):
         index = csv.writer(file, lineterminator="\n")
         index.writerow(COLUMNS)
-        for name, classes in division.splits.items():
-            results[name] = pack_split(name, classes, kind, size, folder, run, index.writerow, tell)
-            # A split that is packed is hashed while the next one is on its way.
+        done = 0
+        for name, classes in splits.items():
+            report = part_of(progress, done, sum(counts.values()))
+            results[name] = pack_split(
+                name, classes, kind, size, folder, workers, index.writerow, report
+            )
+            # A packed split is hashed while the next one is packed.
             records[name] = hashing.submit(split_record, name, folder, results[name])
-            before += sum(map(len, classes.values()))
+            done += counts[name]
     return results, {name: record.result() for name, record in records.items()}
 
 
-def _manifest(
-    kind: Dataset, size: int, division: Division, results: dict[str, SplitResult]
-) -> dict[str, Any]:
-    seen = next(iter(results))  # train, unless the data set has only classes to test on
+def _manifest(kind: Dataset, size: int, results: dict[str, PackingResult]) -> dict[str, Any]:
+    first = next(iter(results))  # train, unless the data set has only test classes
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -131,41 +195,14 @@ def _manifest(
         "channels": kind.channels,
         "flip": kind.flip,
         "crop_padding": round(kind.crop_padding * size / kind.size),
-        "mean": results[seen].mean,
-        "std": results[seen].std,
-        "statistics_of": seen,
+        "mean": results[first].mean,
+        "std": results[first].std,
+        "statistics_of": first,
         "unreadable": [one for result in results.values() for one in result.unreadable],
-        "left_out": list(division.left_out),
     }
 
 
-def _checked_size(kind: Dataset, size: int | None) -> int:
-    size = kind.size if size is None else size
-    if not SMALLEST_SIZE <= size <= LARGEST_SIZE:
-        raise OptionError(
-            f"size must be from {SMALLEST_SIZE} to {LARGEST_SIZE} pixels, not {size}."
-        )
-    return size
-
-
-def check_apart(root: Path, out: Path) -> None:
-    """Raise DataError if `out` would lie among the pictures."""
-    if root.is_dir() and out.resolve().is_relative_to(root.resolve()):
-        raise DataError(
-            f"{printable(str(out))} is inside {printable(str(root))}, where it would be taken for "
-            "a class; give an --out elsewhere."
-        )
-
-
-def _processes(pictures: int) -> int:
-    if pictures < _FEW:
-        return 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _split_words(split: ClassSplit | Fractions | None, seed: int) -> str:
+def _describe_split(split: ClassSplit | Fractions | None, seed: int) -> str:
     if split is None:
         return f"as published; a folder by its folders or the default fractions with seed {seed}"
     if isinstance(split, ClassSplit):

@@ -140,7 +140,7 @@ def _training(card: dict[str, Any]) -> dict[str, str]:
     facts: dict[str, str] = {}
     if card.get("data") in DATASETS:
         kind = dataset(card["data"])
-        facts |= {"data": f"{kind.name}, {kind.source}", "licence of the data": kind.licence}
+        facts |= {"data": f"{kind.name}, {kind.source}", "licence of the data": kind.license}
     facts["training"] = f"epoch {card.get('epoch', '?')} of {card['config'].get('epochs', '?')}"
     if card.get("validation") is not None:
         facts["validation"] = f"{card['validation']:.2f} % (5-way 5-shot), the best of all epochs"

@@ -1,24 +1,54 @@
-"""How each data set lies on disk: one file a layout; each finds the pictures of every class.
+"""Layouts of data sets on disk, one module per layout.
 
-A layout is a function (root, scratch, split) -> Found. It reads names, not pictures. `scratch` is
-a folder for what has to be written out on the way; it is gone when all is packed.
+A layout is a function `find_classes(root, scratch, split) -> DatasetPictures`. It lists names and
+reads no pictures. `scratch` is a folder for temporary files that last until all is packed.
 """
 
-from protorect.datasets.layouts.cifar import find_cifar_fs
-from protorect.datasets.layouts.class_folders import find_class_folders
-from protorect.datasets.layouts.cub import find_cub
-from protorect.datasets.layouts.folder import find_folder
-from protorect.datasets.layouts.found import Found, describe
-from protorect.datasets.layouts.mini_imagenet import find_mini_imagenet
-from protorect.datasets.layouts.omniglot import find_omniglot
+from __future__ import annotations
 
-__all__ = [
-    "Found",
-    "describe",
-    "find_cifar_fs",
-    "find_class_folders",
-    "find_cub",
-    "find_folder",
-    "find_mini_imagenet",
-    "find_omniglot",
-]
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from protorect._utils.text import printable
+from protorect.datasets.splits import ClassSplit
+from protorect.images.stored import StoredPicture
+
+PicturesByClass = dict[str, list[StoredPicture]]
+
+
+@dataclass(frozen=True)
+class DatasetPictures:
+    """The pictures of a data set by class.
+
+    Parameters
+    ----------
+    by_class
+        Class name -> pictures; a class whose folder has no picture has an empty list.
+    unused
+        Paths of files that are not pictures, and of pictures that belong to no class.
+    split
+        The class split, if the folders themselves define one.
+    """
+
+    by_class: PicturesByClass
+    unused: tuple[str, ...] = ()
+    split: ClassSplit | None = None
+
+
+def describe_contents(root: Path) -> str:
+    """Describe in a few words what is at `root`, for messages about a wrong layout."""
+    if not root.is_dir():
+        return f"the file {printable(root.name)}"
+    names = sorted(printable(name) for name in os.listdir(root))
+    folders = [name for name in names if (root / name).is_dir()]
+    if not names:
+        return "an empty folder"
+    if not folders:
+        return f"{len(names)} files and no folder ({first_names(names)})"
+    return f"{len(folders)} folders ({first_names(folders)}) and {len(names) - len(folders)} files"
+
+
+def first_names(names: list[str]) -> str:
+    """Join the first three names, with dots if there are more."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from protorect.datasets.layouts.found import Found, Pictures, describe
+from protorect.datasets.layouts import DatasetPictures, PicturesByClass, describe_contents
 from protorect.datasets.splits import ClassSplit
 from protorect.errors import DataError
 from protorect.images.archives import list_pictures
@@ -13,28 +13,27 @@ from protorect.images.archives import list_pictures
 _PARTS = ("images_background", "images_evaluation")
 
 
-def find_omniglot(root: Path, scratch: Path, split: ClassSplit | None) -> Found:
-    """A class is an alphabet and a character in it: `Tifinagh/character55`."""
-    pictures: Pictures = {}
-    left_out: list[str] = []
-    for part in _PARTS:
-        place = _place(root, part)
-        listing = list_pictures(place, scratch)
-        left_out += [f"{place.name}/{name}" for name in listing.other_files]
+def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> DatasetPictures:
+    """Take each character of an alphabet as a class: `Tifinagh/character55`."""
+    by_class: PicturesByClass = {}
+    unused: list[str] = []
+    for part in (_find_part(root, name) for name in _PARTS):
+        listing = list_pictures(part, scratch)
+        unused += [f"{part.name}/{path}" for path in listing.other_files]
         for picture in listing.pictures:
-            named = replace(picture, path=f"{place.name}/{picture.path}")
+            named = replace(picture, path=f"{part.name}/{picture.path}")
             if len(picture.folders) < 2:
-                left_out.append(named.path)
+                unused.append(named.path)
             else:
-                pictures.setdefault("/".join(picture.folders[-2:]), []).append(named)
-    return Found(pictures, tuple(left_out))
+                by_class.setdefault("/".join(picture.folders[-2:]), []).append(named)
+    return DatasetPictures(by_class, tuple(unused))
 
 
-def _place(root: Path, part: str) -> Path:
-    for place in (root / part, root / f"{part}.zip"):
-        if place.exists():
-            return place
+def _find_part(root: Path, part: str) -> Path:
+    for path in (root / part, root / f"{part}.zip"):
+        if path.exists():
+            return path
     raise DataError(
         f"{root} is not Omniglot: expected {' and '.join(_PARTS)} in it, as folders or as .zip "
-        f"files; found {describe(root)}."
+        f"files; found {describe_contents(root)}."
     )
