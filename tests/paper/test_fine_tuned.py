@@ -12,10 +12,10 @@ from protorect.evaluation.fine_tuned import evaluate_fine_tuned
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.document import paper_page
 from protorect.paper.experiments import experiment, run
-from protorect.paper.sources import FeatureFolder, Source
+from protorect.paper.feature_sets import FeatureFolder, FeatureSet
 from protorect.report.page import Listing, Terms
 
-OMNIGLOT = Source("omniglot", "conv64")
+OMNIGLOT = FeatureSet("omniglot", "conv64")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_whole_networks_are_fine_tuned_on_the_first_episodes(folder):
     found = {(one.method, one.shot): one for one in record.measured}
     assert {method for method, _ in found} == set(experiment("tft").methods)
     assert (found["tft", 1].episodes, found["tft-head", 1].episodes) == (2, 4)
-    test = folder.open(OMNIGLOT).test
+    _, test = folder.load(OMNIGLOT)
     episodes = sample_episodes(test.labels, shot=5, episodes=4)
     chosen = [PICTURE_METHODS["tft"]]
     pictures = folder.pictures(OMNIGLOT)
@@ -73,7 +73,7 @@ def test_whole_networks_are_fine_tuned_on_the_first_episodes(folder):
     assert table.rows == [["Omniglot, ConvNet-64", "2", *shown]]
     (details,) = (one.terms for one in blocks if isinstance(one, Terms))
     assert details["command"] == "`protorect paper tft --seed 0 --fine-tuned-episodes 2`"
-    assert not any("needs the run" in caption for caption in listings(blocks))
+    assert not any("needs the training run" in caption for caption in listings(blocks))
 
 
 def test_without_run_or_pictures_the_head_is_measured_and_the_way_is_shown(folder, tmp_path):
@@ -81,7 +81,9 @@ def test_without_run_or_pictures_the_head_is_measured_and_the_way_is_shown(folde
         record = run(experiment("tft"), replace(folder, **without), episodes=2)
         assert {one.method for one in record.measured} == {*experiment("tft").methods} - {"tft"}
         shown = listings(section(record))
-        (lines,) = (one.lines for caption, one in shown.items() if "needs the run" in caption)
+        (lines,) = (
+            one.lines for caption, one in shown.items() if "needs the training run" in caption
+        )
         assert [line.split()[1] for line in lines] == ["prepare", "train", "paper"]
 
 

@@ -1,4 +1,4 @@
-"""`protorect paper`: the paper's tables and figures, published against measured."""
+"""`protorect paper`: the tables and figures of the paper, published and measured."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from protorect.errors import OptionError
 from protorect.paper.document import documents, measured_tables, paper_page
 from protorect.paper.experiments import EXPERIMENTS, Experiment, experiment
 from protorect.paper.experiments import run as run_experiment
+from protorect.paper.feature_sets import FeatureFolder
 from protorect.paper.record import Record, load_records
-from protorect.paper.sources import FeatureFolder, commands
 from protorect.report.page import render_html
 
 DESCRIPTION = """\
-Measure the tables and figures of "Prototype Rectification for Few-Shot Learning" again, beside what
-it published. NAME is an experiment: main, meta-dataset, ablation, backbones, tft, omniglot, cub,
-higher-way, robust, figures, weights; all of them if none is named.
+Measure the tables and figures of "Prototype Rectification for Few-Shot Learning" again and show
+them beside the published numbers. NAME is an experiment: main, meta-dataset, ablation, backbones,
+tft, omniglot, cub, higher-way, robust, figures, weights; without a name, all of them run.
 
-Features are looked for in a folder, under names such as omniglot-conv64-test.npz and
-omniglot-conv64-val.npz, as `protorect extract` writes them. What is missing is left out and marked;
-`protorect paper --list` shows the commands that would make it. Fine-tuning whole networks, in tft,
-needs the packed pictures and the runs as well, under names such as omniglot and omniglot-conv64.
+Features are read from a folder, from files such as omniglot-conv64-test.npz and
+omniglot-conv64-val.npz, as `protorect extract` writes them. Data sets without features are skipped
+and listed; `protorect paper --list` shows the commands that make their features. Fine-tuning whole
+networks, in tft, also needs the packed pictures and the training runs, in folders such as omniglot
+and omniglot-conv64.
 """
 
 
@@ -33,44 +34,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME")
-    add("--list", action="store_true", help="show what can run, and how to make the rest runnable")
+    add(
+        "--list",
+        action="store_true",
+        help="list the experiments, and the commands for missing features",
+    )
     add(
         "--features",
         type=Path,
         default=Path("features"),
         metavar="DIR",
-        help="where the features are (%(default)s)",
+        help="folder of feature files (%(default)s)",
     )
     add(
         "--data",
         type=Path,
         default=Path("data"),
         metavar="DIR",
-        help="where packed pictures are, for tft (%(default)s)",
+        help="folder of packed data sets, for tft (%(default)s)",
     )
     add(
         "--runs",
         type=Path,
         default=Path("runs"),
         metavar="DIR",
-        help="where runs are, for tft (%(default)s)",
+        help="folder of training runs, for tft (%(default)s)",
     )
-    add("--episodes", type=int, metavar="N", help="at most so many episodes (the protocol's)")
+    add("--episodes", type=int, metavar="N", help="limit the number of episodes")
     add(
         "--fine-tuned-episodes",
         type=int,
         metavar="N",
-        help="how many of them whole networks are fine-tuned on (100)",
+        help="number of episodes in which whole networks are fine-tuned (100)",
     )
-    add("--seed", type=int, default=0, help="the same seed draws the same episodes (%(default)s)")
+    add("--seed", type=int, default=0, help="seed of the episodes (%(default)s)")
     add("--results", type=Path, metavar="DIR", help="write NAME.json for each experiment")
     add(
         "--from-results",
         type=Path,
         metavar="DIR",
-        help="measure nothing; take the results that are in this folder",
+        help="measure nothing, show the results in this folder",
     )
-    add("--html", type=Path, metavar="PAGE.html", help="write everything as one page")
+    add("--html", type=Path, metavar="PAGE.html", help="write one HTML page")
     add(
         "--docs",
         type=Path,
@@ -80,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """List, or measure and show; write what was asked for."""
+    """List the experiments, or run them, print their tables and write the requested files."""
     chosen = [experiment(name) for name in dict.fromkeys(options.names)]
     if options.list:
         _list(chosen or list(EXPERIMENTS.values()), _folder(options))
@@ -88,15 +93,14 @@ def run(options: argparse.Namespace) -> None:
     _check(options)
     check_outputs([options.html])
     records = _records(chosen or list(EXPERIMENTS.values()), options)
-    page = paper_page(records)
-    for table in measured_tables(page, records):
+    for table in measured_tables(records):
         show(table)
     if options.html is not None:
-        write_text(options.html, render_html(page))
+        write_text(options.html, render_html(paper_page(records)))
         print(options.html)
     if options.docs is not None:
         trainings = (options.docs / "trainings.md").exists()
-        for name, text in documents(page, records, trainings).items():
+        for name, text in documents(records, trainings).items():
             write_text(options.docs / name, text)
             print(options.docs / name)
 
@@ -107,13 +111,13 @@ def _check(options: argparse.Namespace) -> None:
             "--from-results measures nothing, so it takes neither names nor --results."
         )
     for name in ("episodes", "fine_tuned_episodes"):
-        given = getattr(options, name)
-        if given is not None and given < 2:
-            raise OptionError(f"--{name.replace('_', '-')} is {given}; it must be 2 or more.")
+        number = getattr(options, name)
+        if number is not None and number < 2:
+            raise OptionError(f"--{name.replace('_', '-')} is {number}; it must be 2 or more.")
 
 
 def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Record]:
-    """Measured now, each kept as soon as it is there; or those of a folder."""
+    """Run the experiments, saving each record at once; or load the records of a folder."""
     if options.from_results is not None:
         return load_records(options.from_results)
     records = []
@@ -148,18 +152,21 @@ def _folder(options: argparse.Namespace) -> FeatureFolder:
 
 def _list(chosen: list[Experiment], folder: FeatureFolder) -> None:
     for one in chosen:
-        there = [source for source in one.sources if folder.has(source)]
-        rest = [source for source in one.sources if not folder.has(source)]
-        named = ", ".join(source.name for source in there)
-        state = f"can run on {named}" if there else "cannot run yet"
+        missing = {features: folder.missing_splits(features) for features in one.feature_sets}
+        ready = [features for features, splits in missing.items() if not splits]
+        names = ", ".join(features.name for features in ready)
         tables = f" (Table {', '.join(map(str, one.tables))})" if one.tables else ""
-        print(f"{one.name}: {one.title}{tables}\n  {state}")
-        for source in rest:
-            print(f"  {source.name} needs")
-            for line in commands(source, folder, folder.missing(source)):
-                print(f"    {line}")
-        for source in there if one.on_pictures else ():
-            if not folder.has_pictures(source):
-                print(f"  {', '.join(one.on_pictures)} on {source.name} needs")
-                for line in commands(source, folder, splits=()):
-                    print(f"    {line}")
+        print(f"{one.name}: {one.title}{tables}")
+        print(f"  can run on {names}" if ready else "  cannot run yet")
+        for features, splits in missing.items():
+            if splits:
+                _print_commands(f"{features.name} needs", folder.commands([(features, splits)]))
+        for features in ready if one.picture_methods else ():
+            if not folder.has_pictures(features):
+                methods = ", ".join(one.picture_methods)
+                commands = folder.commands([(features, ())])
+                _print_commands(f"{methods} on {features.name} needs", commands)
+
+
+def _print_commands(purpose: str, commands: list[str]) -> None:
+    print("\n    ".join([f"  {purpose}", *commands]))

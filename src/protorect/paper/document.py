@@ -1,226 +1,245 @@
-"""The page of all experiments, and the documents kept beside the code."""
+"""The page of all experiments, and the documents that are committed to docs/."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from protorect.methods import PICTURE_METHODS
-from protorect.paper.compare import comparison, further, signed, verdicts
 from protorect.paper.experiments import EXPERIMENTS, Experiment
-from protorect.paper.figures import drawn_figures, robust_figures
-from protorect.paper.names import BACKBONES, DATASETS, system_name
+from protorect.paper.feature_sets import SPLITS, FeatureFolder, FeatureSet
+from protorect.paper.figures import paper_figures, robust_figures, weights_figures
+from protorect.paper.names import WEIGHTINGS, feature_set_name, system_name
+from protorect.paper.prose import prose
 from protorect.paper.published import SHOTS, published
-from protorect.paper.ranks import ranks
-from protorect.paper.record import Record, measured_by_key
-from protorect.paper.sources import SPLITS, Source, commands
-from protorect.paper.study import weights_blocks
+from protorect.paper.record import ByKey, Record, measured_by_key
+from protorect.paper.tables import (
+    agreement_counts,
+    comparison,
+    fine_tuned_table,
+    is_measured,
+    not_in_paper,
+    published_gain,
+    published_value,
+    ranks,
+    weights_table,
+)
+from protorect.paper.weighting import PRINTED_EPSILON
 from protorect.report.page import Element, Listing, Page, Section, Terms, render_markdown
 from protorect.report.table import Table
 
-TITLE = "Prototype Rectification for Few-Shot Learning, measured again"
-STUDY_LEAD = (
-    "The weights of BD-CSPN can be read in two ways. This page, made by `protorect paper` from "
-    "measured results, says which one gives the gains that the paper publishes, and why."
-)
-
 
 def paper_page(records: Sequence[Record]) -> Page:
-    """Every table and figure: published, measured, or marked with what is missing."""
-    by_name = {record.experiment: record for record in records}
-
-    def unmeasured(one: Experiment) -> bool:
-        return one.name not in by_name
-
-    return Page(
-        TITLE,
-        _lead(records),
-        [
-            Section("How to read this", _reading()),
-            *(_section(one, by_name) for one in sorted(EXPERIMENTS.values(), key=unmeasured)),
-            Section("Compared systems", [Terms(_cited())]),
-        ],
-    )
+    """Every table and figure: published, measured, or with the commands that are missing."""
+    return _page(records, _sections(records).values())
 
 
-def measured_tables(page: Page, records: Sequence[Record]) -> list[Table]:
-    """The tables of the experiments that were measured, without what is only published."""
-    titles = {EXPERIMENTS[record.experiment].title for record in records}
-    blocks = [block for one in page.sections if one.title in titles for block in one.elements]
-    tables = [block for block in blocks if isinstance(block, Table)]
-    return [one for one in tables if not all("published" in name for name in one.header[1:])]
+def documents(records: Sequence[Record], trainings: bool = False) -> dict[str, str]:
+    """The page as Markdown documents with their figures: texts by file name.
 
-
-def documents(page: Page, records: Sequence[Record], trainings: bool = False) -> dict[str, str]:
-    """The page as Markdown documents with their figures: file names and what is in them.
-
-    The study of the weights is a document of its own. `trainings` says that trainings.md, on the
-    networks behind the results, lies beside them.
+    The study of eq. (6) is a document of its own. `trainings` adds a link to trainings.md.
     """
-    title = EXPERIMENTS["weights"].title
-    kept = [section for section in page.sections if section.title != title]
-    pages = {"results": replace(page, sections=kept)}
+    sections, links, pages = _sections(records), [], {}
+    weights = sections.pop("weights")
     if any(record.experiment == "weights" for record in records):
-        (study,) = (section for section in page.sections if section.title == title)
-        pages["weights"] = Page(title, STUDY_LEAD, [replace(study, title="Two readings")])
-        linked = Section(title, ["A page of its own: [weights.md](weights.md)."])
-        pages["results"] = replace(page, sections=[*kept, linked])
+        section = replace(weights, title="Two interpretations")
+        pages["weights"] = Page(weights.title, prose("weights lead"), [section])
+        links.append(replace(weights, elements=[prose("link to weights")]))
     if trainings:
-        told = "How the networks were trained, and what was tried: [trainings.md](trainings.md)."
-        results = pages["results"]
-        pages["results"] = replace(
-            results, sections=[*results.sections, Section("Trainings", [told])]
-        )
+        links.append(Section("Trainings", [prose("link to trainings")]))
+    pages["results"] = _page(records, sections.values(), links)
     files: dict[str, str] = {}
-    for stem, one in pages.items():
-        text, figures = render_markdown(one, f"figures/{stem}")
+    for stem, page in pages.items():
+        text, figures = render_markdown(page, f"figures/{stem}")
         files |= {f"{stem}.md": text, **figures}
     return files
 
 
-def _lead(records: Sequence[Record]) -> str:
-    found = measured_by_key(records)
-    told = []
-    for system in ("cspn", "bd-cspn", "bd-cspn-classes"):
-        counts = verdicts(found, [system])
-        if counts:
-            told.append(
-                f"{system_name(system)}: {counts['within']} of {counts.total()} within the "
-                f"interval, {counts['above']} above, {counts['below']} below"
-            )
-    total = len({(key, shot) for key, shot, _ in published().values()})
-    if not told:
-        return f"The paper prints {total} different numbers; none of them was measured yet."
-    return (
-        f"The paper prints {total} different numbers, those of compared systems included. Of "
-        f"those measured again here, {'; '.join(told)}."
+def measured_tables(records: Sequence[Record]) -> list[Table]:
+    """The tables of the page that hold measured numbers."""
+    tables, measured = [], measured_by_key(records)
+    by_name = {record.experiment: record for record in records}
+    for chosen in EXPERIMENTS.values():
+        if chosen.name in by_name:
+            printed = (published().tables[number] for number in chosen.shown_tables)
+            tables += [comparison(one, measured) for one in printed if is_measured(one, measured)]
+            elements = _results(chosen, by_name[chosen.name], measured)
+            tables += [element for element in elements if isinstance(element, Table)]
+    return tables
+
+
+def _page(
+    records: Sequence[Record], sections: Iterable[Section], links: Sequence[Section] = ()
+) -> Page:
+    how_to_read = [prose("how to read accuracies"), prose("how to read weights")]
+    return Page(
+        prose("title"),
+        _lead(measured_by_key(records)),
+        [
+            Section("How to read this", how_to_read),
+            *sections,
+            Section("Compared systems", [Terms(_citations())]),
+            *links,
+        ],
     )
 
 
-def _reading() -> list[Element]:
-    return [
-        "Accuracies are in percent with 95 % intervals over the episodes; Z behind a number is the "
-        "one chosen on the validation classes. A difference is measured minus published. It is "
-        "`within` if it is no larger than the interval, the published one included where there is "
-        "one, else `above` or `below`; where the paper prints no interval its own uncertainty is "
-        "not counted.",
-        "Eq. (6) can be read in two ways. BD-CSPN has its weights as printed; in BD-CSPN (classes) "
-        "they are each sample's softmax over the classes, normalised within the class, and called "
-        "class weights. Both are measured.",
-    ]
+def _lead(measured: ByKey) -> str:
+    """How many numbers the paper prints, and how many of the measured ones agree."""
+    total, texts = len(published().distinct()), []
+    for system in ("cspn", "bd-cspn", "bd-cspn-classes"):
+        counts = agreement_counts(measured, [system])
+        if counts:
+            each = {name: counts[name] for name in ("within", "above", "below")}
+            name = system_name(system)
+            texts.append(prose("agreement of a system", system=name, total=counts.total(), **each))
+    if not texts:
+        return prose("lead, nothing measured", total=total)
+    return prose("lead", total=total, agreement="; ".join(texts))
 
 
-def _section(chosen: Experiment, records: Mapping[str, Record]) -> Section:
-    record = records.get(chosen.name)
-    found = measured_by_key(records.values())
-    blocks: list[Element] = [chosen.protocol]
-    tables = [published().tables[number] for number in (*chosen.tables, *chosen.beside)]
-    blocks += [comparison(table, found) for table in tables]
-    if chosen.name == "meta-dataset":
-        blocks += ranks(found)
-    if record is not None:
-        blocks += _of_record(chosen, record)
-        blocks += _fine_tuned(chosen, record)
-    missing = [source for source in chosen.sources if not _has(record, source)]
+def _sections(records: Sequence[Record]) -> dict[str, Section]:
+    """One section per experiment, by its name; those that were measured come first."""
+    by_name, measured = {one.experiment: one for one in records}, measured_by_key(records)
+    return {
+        one.name: _section(one, by_name.get(one.name), measured)
+        for one in sorted(EXPERIMENTS.values(), key=lambda one: one.name not in by_name)
+    }
+
+
+def _section(chosen: Experiment, record: Record | None, measured: ByKey) -> Section:
+    elements: list[Element] = [chosen.protocol]
+    elements += [comparison(published().tables[number], measured) for number in chosen.shown_tables]
+    elements += _results(chosen, record, measured)
+    missing = [one for one in chosen.feature_sets if one not in _measured_sets(record)]
     if missing:
-        blocks.append(_missing(chosen, missing))
-    return Section(chosen.title, blocks)
+        caption = prose("not measured", names=", ".join(one.name for one in missing))
+        elements.append(_commands(caption, chosen, missing, SPLITS))
+    return Section(chosen.title, elements)
 
 
-def _of_record(chosen: Experiment, record: Record) -> list[Element]:
-    blocks: list[Element] = []
-    if chosen.name == "figures":
-        blocks += drawn_figures(record, chosen.sources)
-    elif chosen.name == "weights":
-        blocks += weights_blocks(record, chosen.sources)
-    else:
+def _results(chosen: Experiment, record: Record | None, measured: ByKey) -> list[Element]:
+    """What follows the published tables: further tables, figures and details."""
+    elements: list[Element] = []
+    if chosen.name == "meta-dataset":
+        elements += ranks(measured)
+    if record is None:
+        return elements
+    if chosen.name == "weights":
+        elements.append(prose("weights question"))
+    elif chosen.name != "figures":
         tables = [published().tables[number] for number in chosen.tables]
-        table = further(record.measured, tables, "Measured here, not in the paper")
-        blocks += [table] if table else []
-    if chosen.name == "robust":
-        blocks += robust_figures(record.measured, chosen.sources)
-    return [*blocks, _details(record)]
+        elements += not_in_paper(record.measured, tables)
+    for features in chosen.feature_sets:
+        data = record.figure_data.get(features.name)
+        if chosen.name == "robust":
+            elements += robust_figures(record.measured, features)
+        elif chosen.name == "figures" and data:
+            elements += paper_figures(data, features)
+        elif chosen.name == "weights" and data:
+            elements += [
+                weights_table(data, features),
+                _weights_answer(data, features),
+                weights_figures(data, features),
+            ]
+    return [*elements, _details(record), *_fine_tuned(chosen, record)]
+
+
+def _weights_answer(study: Mapping[str, Any], features: FeatureSet) -> str:
+    """Which interpretation of eq. (6) is nearer to the published gains, and why."""
+    at, one_shot = study["epsilon"].index(PRINTED_EPSILON), study["shots"]["1"]
+    return prose(
+        "weights answer",
+        where=feature_set_name(features),
+        shots=" ".join(_gains_text(study["shots"][str(k)], at, features, k) for k in SHOTS),
+        cosine=one_shot["cosine"],
+        **{name: 100 * one_shot[name]["support_share"][at] for name in WEIGHTINGS},
+    )
+
+
+def _gains_text(curves: Mapping[str, Any], at: int, features: FeatureSet, shot: int) -> str:
+    """The gain with both weightings at the paper's epsilon, and which is nearer to the paper's."""
+    printed = published_gain(features, shot)
+    gains = {name: curves[name]["gain"][at] for name in WEIGHTINGS}
+    interval = math.hypot(*(curves[name]["gain_ci95"][at] for name in WEIGHTINGS))
+    nearest = min(gains, key=lambda name: abs(gains[name] - printed))
+    differ = abs(gains["samples"] - gains["classes"]) > interval
+    texts = [
+        prose(
+            "weights gain",
+            weighting=WEIGHTINGS[name],
+            gain=gain,
+            accuracy=curves[name]["accuracy"][at],
+        )
+        for name, gain in gains.items()
+    ]
+    return prose(
+        "weights at one shot",
+        shot=shot,
+        epsilon=PRINTED_EPSILON,
+        gain=printed,
+        accuracy=published_value(features, "bd-cspn", shot),
+        gains=" and ".join(texts),
+        nearer=f"{WEIGHTINGS[nearest]} are nearer" if differ else "no clear difference",
+    )
 
 
 def _fine_tuned(chosen: Experiment, record: Record) -> list[Element]:
-    """Fine-tuned networks against CSPN on the same episodes, and what is missing."""
-    blocks: list[Element] = []
-    for name in chosen.on_pictures:
-        found = [one for one in chosen.sources if name in record.drawings.get(one.name, {})]
-        if found:
-            blocks.append(_paired(name, {one: record.drawings[one.name][name] for one in found}))
-        missing = [one for one in chosen.sources if _has(record, one) and one not in found]
+    """Fine-tuned networks compared with CSPN on the same episodes, and what is missing."""
+    elements: list[Element] = []
+    for method in chosen.picture_methods:
+        differences, missing = {}, []
+        for features in _measured_sets(record):
+            data = record.figure_data.get(features.name, {})
+            if method in data:
+                differences[features] = data[method]
+            else:
+                missing.append(features)
+        if differences:
+            elements.append(fine_tuned_table(method, differences))
         if missing:
-            named = ", ".join(source.name for source in missing)
-            blocks.append(
-                Listing(
-                    f"{system_name(name)} needs the run and the pictures as well. Not measured: "
-                    f"{named}. What to run:",
-                    _lines(chosen, missing, splits=()),
-                )
-            )
-    return blocks
+            names = ", ".join(one.name for one in missing)
+            caption = prose("fine-tuning not measured", system=system_name(method), names=names)
+            elements.append(_commands(caption, chosen, missing, ()))
+    return elements
 
 
-def _paired(name: str, differences: Mapping[Source, Mapping[str, Any]]) -> Table:
-    rows = []
-    for source, held in differences.items():
-        row = [f"{DATASETS[source.dataset]}, {BACKBONES[source.backbone]}", str(held["episodes"])]
-        for shot in SHOTS:
-            mean, ci95 = held[str(shot)]["mean"], held[str(shot)]["ci95"]
-            row.append(f"{signed(mean)} ± {ci95:.2f}")
-        rows.append(row)
-    header = ["data set", "episodes", *(f"{shot}-shot minus CSPN" for shot in SHOTS)]
-    return Table(f"{system_name(name)} minus CSPN on the same episodes.", header, rows)
+def _measured_sets(record: Record | None) -> list[FeatureSet]:
+    """The feature sets of a record, each once."""
+    files = record.features if record else ()
+    return list(dict.fromkeys(FeatureSet(one["data"], one["backbone"]) for one in files))
 
 
-def _has(record: Record | None, source: Source) -> bool:
-    made = {(one["data"], one["backbone"]) for one in (record.features if record else ())}
-    return (source.dataset, source.backbone) in made
-
-
-def _missing(chosen: Experiment, sources: Sequence[Source]) -> Listing:
-    named = ", ".join(source.name for source in sources)
-    return Listing(
-        f"Not measured: {named}. What to run (`protorect datasets` says where to get the data):",
-        _lines(chosen, sources),
-    )
-
-
-def _lines(
-    chosen: Experiment, sources: Sequence[Source], splits: Sequence[str] = SPLITS
-) -> list[str]:
-    """The commands that end with the experiment on these sources."""
-    lines = [line for source in sources for line in commands(source, splits=splits)]
-    lines.append(f"protorect paper {chosen.name} --results results/paper")
-    return sorted(dict.fromkeys(lines), key=_step)
-
-
-def _step(line: str) -> int:
-    return ("prepare", "train", "extract", "paper").index(line.split()[1])
+def _commands(
+    caption: str, chosen: Experiment, missing: Sequence[FeatureSet], splits: Sequence[str]
+) -> Listing:
+    """The commands that make these features and then run the experiment."""
+    make = FeatureFolder().commands([(features, splits) for features in missing])
+    return Listing(caption, [*make, f"protorect paper {chosen.name} --results results/paper"])
 
 
 def _details(record: Record) -> Terms:
     """What is needed to get the same numbers again."""
     files = ", ".join(f"`{one['file']}` ({one['sha256'][:12]})" for one in record.features)
-    weights = dict.fromkeys(f"{one['weights'][:12]}" for one in record.features)
-    tuned = [one.episodes for one in record.measured if one.method in PICTURE_METHODS]
+    fine_tuned = [one.episodes for one in record.measured if one.method in PICTURE_METHODS]
     command = f"protorect paper {record.experiment} --seed {record.seed}"
-    command += f" --fine-tuned-episodes {max(tuned)}" if tuned else ""
+    command += f" --fine-tuned-episodes {max(fine_tuned)}" if fine_tuned else ""
     return Terms(
         {
             "command": f"`{command}`",
-            "features": f"{files}; in brackets the SHA-256 of the values",
-            "weights": ", ".join(weights),
-            "took": f"{record.seconds:.0f} s",
+            "features": f"{files}; in parentheses the SHA-256 of the values",
+            "weights": ", ".join(dict.fromkeys(one["weights"][:12] for one in record.features)),
+            "duration": f"{record.seconds:.0f} s",
             "versions": ", ".join(f"{name} {number}" for name, number in record.versions.items()),
         }
     )
 
 
-def _cited() -> dict[str, str]:
-    systems: dict[str, str] = {"Meta-Dataset": "triantafillou2020meta"}
+def _citations() -> dict[str, str]:
+    """The citation of every compared system."""
+    systems = {"Meta-Dataset": "triantafillou2020meta"}
     for table in published().tables.values():
         systems |= {system_name(row.key.system): row.cite for row in table.rows if row.cite}
     return {name: published().citations[cite] for name, cite in sorted(systems.items())}

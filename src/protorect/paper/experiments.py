@@ -1,188 +1,103 @@
-"""The experiments: what each measures, on which sources, and which tables it belongs to."""
+"""The experiments of `experiments.toml`, and how one is run."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
 from protorect._utils.progress import Progress
 from protorect.errors import unknown_name
 from protorect.methods import PICTURE_METHODS
-from protorect.paper.fine_tuned import fine_tuning
-from protorect.paper.measure import Findings, Setting, accuracies
-from protorect.paper.pictures import pictures
-from protorect.paper.record import Measured, Record
+from protorect.paper.feature_sets import FeatureFolder, FeatureSet
+from protorect.paper.figure_data import figure_data
+from protorect.paper.measure import EPISODES, Job, Measurements, Setting, accuracy, fine_tuning
+from protorect.paper.published import load_toml
+from protorect.paper.record import Measurement, Record
 from protorect.paper.robust import robustness
-from protorect.paper.sources import FeatureFolder, Source, SourceFeatures
-from protorect.paper.weighting import PLAIN, weighting_study
+from protorect.paper.weighting import weighting
 
-Measure = Callable[
-    [SourceFeatures, Sequence[str], Sequence[Setting], int, Progress | None], Findings
-]
+Measure = Callable[[Job], Measurements]
+_MEASURES: dict[str, Measure] = {
+    "accuracy": accuracy,
+    "fine_tuning": fine_tuning,
+    "robustness": robustness,
+    "figure_data": figure_data,
+    "weighting": weighting,
+}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of the paper, or of ours.
-
-    Parameters
-    ----------
-    name
-        As given on the command line.
-    title, protocol
-        What it is, and how it is measured, for readers.
-    tables
-        The tables of the paper it measures again.
-    settings
-        Each source with its episodes; a source whose features are missing is left out.
-    methods
-        Which are measured.
-    measure
-        What measures them on one source.
-    beside
-        Tables of another experiment that are shown beside this one too.
-    """
+    """One experiment of the paper, or of our own; its fields are those of `experiments.toml`."""
 
     name: str
     title: str
     protocol: str
     tables: tuple[int, ...]
+    more_tables: tuple[int, ...]
     settings: tuple[Setting, ...]
     methods: tuple[str, ...]
-    measure: Measure = accuracies
-    beside: tuple[int, ...] = ()
+    measure: Measure
 
     @property
-    def on_pictures(self) -> tuple[str, ...]:
+    def shown_tables(self) -> tuple[int, ...]:
+        """The tables of the paper in this experiment's section."""
+        return (*self.tables, *self.more_tables)
+
+    @property
+    def picture_methods(self) -> tuple[str, ...]:
         """The methods that need the network and its pictures."""
         return tuple(name for name in self.methods if name in PICTURE_METHODS)
 
     @property
-    def sources(self) -> tuple[Source, ...]:
-        """Each source once."""
-        return tuple(dict.fromkeys(setting.source for setting in self.settings))
+    def feature_sets(self) -> tuple[FeatureSet, ...]:
+        """The feature sets of the settings, each once."""
+        return tuple(dict.fromkeys(setting.feature_set for setting in self.settings))
 
 
-FIVE_WAY = "5-way, 15 queries a class, 600 episodes, Z chosen on as many validation episodes."
-BACKBONES = ("conv64", "conv128", "conv256", "resnet12", "wrn28-10")
-COMPARED = ("cspn", "bd-cspn", "bd-cspn-classes")
-ABLATED = ("cspn", "bd-c", "bd-i", "bd-cspn", "bd-i:weighting=classes", "bd-cspn-classes")
-MINI, TIERED = Source("mini-imagenet", "wrn28-10"), Source("tiered-imagenet", "wrn28-10")
-HERE = (Source("omniglot", "conv64"), Source("cub", "conv64"))
-META_SOURCES = (
-    "ilsvrc-2012 omniglot aircraft cu-birds dtd quickdraw fungi vgg-flower traffic-sign mscoco"
-)
-
-
-def _on(dataset: str, *backbones: str) -> tuple[Setting, ...]:
-    return tuple(Setting(Source(dataset, backbone)) for backbone in backbones)
-
-
-def _ways(source: Source, *ways: int) -> tuple[Setting, ...]:
-    # A thousand ways are 15,000 queries an episode: 50 of them tell more than 600 of five ways.
-    return tuple(
-        Setting(source, way, 600 if way < 200 else 100 if way == 200 else 50) for way in ways
+def _experiment(
+    settings: list[dict[str, Any]],
+    tables: list[int],
+    methods: list[str],
+    more_tables: Sequence[int] = (),
+    measure: str = "accuracy",
+    **texts: str,
+) -> Experiment:
+    return Experiment(
+        tables=tuple(tables),
+        more_tables=tuple(more_tables),
+        settings=tuple(setting for group in settings for setting in _settings(**group)),
+        methods=tuple(methods),
+        measure=_MEASURES[measure],
+        **texts,
     )
 
 
-_ALL = (
-    Experiment(
-        "main",
-        "Against other systems on miniImageNet and tieredImageNet",
-        FIVE_WAY,
-        (1, 2),
-        (Setting(MINI), Setting(TIERED)),
-        COMPARED,
-    ),
-    Experiment(
-        "meta-dataset",
-        "Meta-Dataset",
-        f"{FIVE_WAY} The paper's model is trained on ILSVRC-2012; here it is the ImageNet-trained "
-        "EfficientNet-Lite0.",
-        (3, 14),
-        tuple(Setting(Source(f"meta-{s}", "efficientnet-lite0")) for s in META_SOURCES.split()),
-        COMPARED,
-    ),
-    Experiment(
-        "ablation",
-        "What each correction brings",
-        FIVE_WAY,
-        (4,),
-        tuple(Setting(source) for source in (MINI, TIERED, *HERE)),
-        ABLATED,
-    ),
-    Experiment(
-        "backbones",
-        "Backbones on miniImageNet and tieredImageNet",
-        FIVE_WAY,
-        (5, 8, 9),
-        (*_on("mini-imagenet", *BACKBONES), *_on("tiered-imagenet", *BACKBONES[:-1])),
-        COMPARED,
-    ),
-    Experiment(
-        "tft",
-        "Transductive fine-tuning, the compared system",
-        f"{FIVE_WAY} The head is fine-tuned on fixed features; the whole network, which is a "
-        "training for each episode, on the first of the episodes only.",
-        (),
-        (*_on("mini-imagenet", "conv64", "resnet12", "wrn28-10"), *map(Setting, HERE)),
-        (*COMPARED, "tft-head", "tft"),
-        fine_tuning,
-        beside=(5,),
-    ),
-    Experiment("omniglot", "Omniglot", FIVE_WAY, (6,), _on("omniglot", *BACKBONES), COMPARED),
-    Experiment("cub", "CUB", FIVE_WAY, (7,), _on("cub", *BACKBONES), COMPARED),
-    Experiment(
-        "higher-way",
-        "Many classes at once",
-        "15 queries a class; 600 episodes, but 100 at 200 ways and 50 at 1000. Z is chosen on 600 "
-        "validation episodes of as many ways; for 200 and 1000 ways on 30 of 200 ways.",
-        (10, 11, 12),
-        (
-            *_ways(HERE[0], 10, 20, 50, 200, 1000),
-            *(_ways(Source("omniglot", b), 10)[0] for b in BACKBONES[1:]),
-            *_ways(HERE[1], 10, 20, 50),
-            *_ways(MINI, 10, 20),
-            *_ways(TIERED, 10, 20, 50),
-        ),
-        COMPARED,
-    ),
-    Experiment(
-        "robust",
-        "Queries that belong to no class",
-        "5-way, 15 queries a class and 15 of each of N' further classes, 600 episodes. Accuracy is "
-        "that of the queries which belong to a class; mAP is over the 15 most confident queries "
-        "predicted as each class. Z is chosen on validation episodes without distractors.",
-        (13,),
-        tuple(Setting(s, distractors=n) for s in (MINI, *HERE) for n in (0, 1, 5)),
-        COMPARED,
-        robustness,
-    ),
-    Experiment(
-        "figures",
-        "Figures",
-        "5-way, 15 queries a class, 600 episodes.",
-        (),
-        tuple(map(Setting, HERE)),
-        ("cspn", "bd-i"),
-        pictures,
-    ),
-    Experiment(
-        "weights",
-        "What eq. (6) does",
-        "5-way, 15 queries a class, 600 episodes, Z = 8.",
-        (),
-        tuple(map(Setting, HERE)),
-        (PLAIN,),
-        weighting_study,
-    ),
-)
-EXPERIMENTS = {one.name: one for one in _ALL}
+def _settings(
+    datasets: list[str],
+    backbones: list[str],
+    ways: Sequence[int] = (5,),
+    distractors: Sequence[int] = (0,),
+    episodes: int = EPISODES,
+) -> list[Setting]:
+    return [
+        Setting(FeatureSet(dataset, backbone), way, episodes, distractor_classes)
+        for dataset, backbone, way, distractor_classes in product(
+            datasets, backbones, ways, distractors
+        )
+    ]
+
+
+EXPERIMENTS = {
+    fields["name"]: _experiment(**fields) for fields in load_toml("experiments.toml")["experiment"]
+}
 
 
 def experiment(name: str) -> Experiment:
-    """Look one up; an unknown name is an error that names the nearest."""
+    """Look up an experiment; an unknown name is an error that suggests the nearest."""
     if name not in EXPERIMENTS:
         raise unknown_name("experiment", name, EXPERIMENTS)
     return EXPERIMENTS[name]
@@ -197,40 +112,40 @@ def run(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Record | None:
-    """Measure an experiment on the sources whose features are in the folder; None if on none.
+    """Run an experiment on the feature sets that are in the folder; None if there are none.
 
-    `episodes` is the most of any setting, `fine_tuned` how many of them networks are fine-tuned
-    on; the protocol's own numbers if not given.
+    `episodes` limits the episodes of every setting, `fine_tuned` those that networks are fine-tuned
+    on; without them, the numbers of the protocol hold.
     """
     start = time.perf_counter()
-    measured: list[Measured] = []
-    origins, drawings = [], {}
-    for source in chosen.sources:
-        if not folder.has(source):
+    numbers: list[Measurement] = []
+    files, figures = [], {}
+    for feature_set in chosen.feature_sets:
+        if folder.missing_splits(feature_set):
             continue
-        features = folder.open(source)
+        val, test = folder.load(feature_set)
         settings = [
             replace(
-                one,
-                episodes=min(one.episodes, episodes or one.episodes),
-                fine_tuned=fine_tuned or one.fine_tuned,
+                setting,
+                episodes=min(setting.episodes, episodes or setting.episodes),
+                fine_tuned=fine_tuned or setting.fine_tuned,
             )
-            for one in chosen.settings
-            if one.source == source
+            for setting in chosen.settings
+            if setting.feature_set == feature_set
         ]
-        found = chosen.measure(features, chosen.methods, settings, seed, progress)
-        measured += found.measured
-        origins += [features.val.origin(), features.test.origin()]
-        if found.drawings:
-            drawings[source.name] = found.drawings
-    if not origins:
+        measured = chosen.measure(Job(val, test, folder, chosen.methods, settings, seed, progress))
+        numbers += measured.numbers
+        files += [val.provenance(), test.provenance()]
+        if measured.figure_data:
+            figures[feature_set.name] = measured.figure_data
+    if not files:
         return None
     record = Record(
         experiment=chosen.name,
         seed=seed,
         seconds=time.perf_counter() - start,
-        features=tuple(origins),
-        measured=tuple(measured),
-        drawings=drawings,
+        features=tuple(files),
+        measured=tuple(numbers),
+        figure_data=figures,
     )
-    return Record.of_text(record.text())  # what is shown is what is kept
+    return Record.from_json(record.to_json())  # rounded as in the file

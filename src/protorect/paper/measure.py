@@ -1,37 +1,42 @@
-"""Accuracies by the paper's protocol: Z chosen on validation classes, then the test classes."""
+"""Accuracies by the paper's protocol: choose Z on validation classes, evaluate on test classes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from protorect._utils.progress import Progress
+from protorect.core.statistics import Estimate
 from protorect.errors import OptionError, ProtorectError
 from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.evaluate import evaluate
+from protorect.evaluation.fine_tuned import evaluate_fine_tuned
 from protorect.evaluation.select_z import Choice, choose_z, evaluate_chosen, z_text
+from protorect.methods import PICTURE_METHODS
+from protorect.paper.feature_sets import FeatureFile, FeatureFolder, FeatureSet
 from protorect.paper.published import SHOTS
-from protorect.paper.record import Measured
-from protorect.paper.sources import FeatureFile, Source, SourceFeatures
+from protorect.paper.record import Measurement
 
 QUERY = 15
 EPISODES = 600
 FINE_TUNED_EPISODES = 100  # each trains a network: seconds for small ones, minutes for large ones
-VALIDATION_WAY = 200  # at most: more costs much and, with Omniglot's 688 classes, soon ends
-MANY_WAYS = 100  # from here on an episode holds so many queries that few episodes do
+VALIDATION_WAY = 200  # at most: more ways are slow, and Omniglot has 688 validation classes
+MANY_WAYS = 100  # from here on few episodes hold enough queries
 FEW_EPISODES = 30
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Episodes of one source: their ways, how many, and their distractor classes.
+    """The episodes of one measurement: features, ways, number of episodes, distractor classes.
 
-    Of the episodes, networks are fine-tuned on the first `fine_tuned` only.
+    Networks are fine-tuned on the first `fine_tuned` episodes only.
     """
 
-    source: Source
+    feature_set: FeatureSet
     way: int = 5
     episodes: int = EPISODES
     distractors: int = 0
@@ -43,108 +48,137 @@ class Setting:
         most = EPISODES if self.way < MANY_WAYS else FEW_EPISODES
         return min(self.way, VALIDATION_WAY), min(self.episodes, most)
 
-
-@dataclass
-class Findings:
-    """What was measured on one source, and what figures of it are drawn from."""
-
-    measured: list[Measured] = field(default_factory=list)
-    drawings: dict[str, Any] = field(default_factory=dict)
-
-
-def accuracies(
-    features: SourceFeatures,
-    methods: Sequence[str],
-    settings: Sequence[Setting],
-    seed: int,
-    progress: Progress | None,
-) -> Findings:
-    """Accuracy of each method in each setting, at 1 and 5 shots, with the Z chosen for it."""
-    found = Findings()
-    chosen: dict[tuple[int, int], list[Choice]] = {}  # settings may share their validation
-    for setting in settings:
-        if setting.validation not in chosen:
-            chosen[setting.validation] = chosen_z(features, methods, setting, seed, progress)
-        choices = chosen[setting.validation]
-        results = evaluate_chosen(
-            features.test.features,
-            features.test.labels,
-            methods,
-            choices,
-            shot=SHOTS,
-            episodes=drawn(features.test, setting, seed),
-            progress=progress,
+    def measurement(
+        self,
+        method: str,
+        shot: int,
+        estimate: Estimate,
+        choices: Sequence[Choice] = (),
+        quantity: str = "accuracy",
+    ) -> Measurement:
+        """The measurement of a method in this setting."""
+        z = [z_text(one.z) for one in choices if (one.method, one.shot) == (method, shot)]
+        return Measurement(
+            self.feature_set.dataset,
+            self.feature_set.backbone,
+            method,
+            self.way,
+            shot,
+            QUERY,
+            self.episodes,
+            estimate.mean,
+            None if np.isnan(estimate.ci95) else estimate.ci95,
+            z[0] if z else None,
+            self.distractors,
+            quantity,
         )
-        found.measured += [
-            measured(setting, one.method, one.shot, one.accuracy, one.ci95, choices)
-            for one in results
-        ]
-    return found
 
 
-def chosen_z(
-    features: SourceFeatures,
-    methods: Sequence[str],
-    setting: Setting,
-    seed: int,
-    progress: Progress | None = None,
-) -> list[Choice]:
-    """Z for each method and shot, from validation episodes without distractors."""
-    way, episodes = setting.validation
+@dataclass(frozen=True)
+class Job:
+    """What an experiment measures on one feature set; the folder is where its pictures are."""
+
+    val: FeatureFile
+    test: FeatureFile
+    folder: FeatureFolder
+    methods: Sequence[str]
+    settings: Sequence[Setting]
+    seed: int = 0
+    progress: Progress | None = None
+
+    def choose_z(self, setting: Setting) -> list[Choice]:
+        """Choose Z for each method and shot on validation episodes without distractors."""
+        way, episodes = setting.validation
+        with _naming(self.val):
+            return choose_z(
+                self.val.features,
+                self.val.labels,
+                self.methods,
+                shot=SHOTS,
+                way=min(way, len(np.unique(self.val.labels))),
+                query=QUERY,
+                episodes=episodes,
+                seed=self.seed,
+                progress=self.progress,
+            )
+
+    def sample_episodes(self, setting: Setting) -> Episodes:
+        """Sample the test episodes of a setting, with the most shots."""
+        with _naming(self.test):
+            return sample_episodes(
+                self.test.labels,
+                way=setting.way,
+                shot=max(SHOTS),
+                query=QUERY,
+                episodes=setting.episodes,
+                seed=self.seed,
+                distractors=setting.distractors,
+            )
+
+
+@contextmanager
+def _naming(file: FeatureFile) -> Iterator[None]:
+    """Name the file in errors."""
     try:
-        return choose_z(
-            features.val.features,
-            features.val.labels,
-            methods,
-            shot=SHOTS,
-            way=min(way, len(np.unique(features.val.labels))),
-            query=QUERY,
-            episodes=episodes,
-            seed=seed,
-            progress=progress,
-        )
-    except ProtorectError as error:
-        raise OptionError(f"{features.val.name}: {error}") from error
-
-
-def drawn(file: FeatureFile, setting: Setting, seed: int) -> Episodes:
-    """The test episodes of a setting, with the most shots."""
-    try:
-        return sample_episodes(
-            file.labels,
-            way=setting.way,
-            shot=max(SHOTS),
-            query=QUERY,
-            episodes=setting.episodes,
-            seed=seed,
-            distractors=setting.distractors,
-        )
+        yield
     except ProtorectError as error:
         raise OptionError(f"{file.name}: {error}") from error
 
 
-def measured(
-    setting: Setting,
-    method: str,
-    shot: int,
-    value: float,
-    ci95: float,
-    choices: Sequence[Choice] = (),
-    quantity: str = "accuracy",
-) -> Measured:
-    """One number with all that it is of."""
-    z = [z_text(one.z) for one in choices if (one.method, one.shot) == (method, shot)]
-    return Measured(
-        setting.source.dataset,
-        setting.source.backbone,
-        method,
-        setting.way,
-        shot,
-        QUERY,
-        setting.episodes,
-        value,
-        None if np.isnan(ci95) else ci95,
-        z[0] if z else None,
-        setting.distractors,
-        quantity,
-    )
+@dataclass
+class Measurements:
+    """The numbers measured on one feature set, and the data of its figures."""
+
+    numbers: list[Measurement] = field(default_factory=list)
+    figure_data: dict[str, Any] = field(default_factory=dict)
+
+
+def accuracy(job: Job) -> Measurements:
+    """Accuracy of each method in each setting, at 1 and 5 shots, with the Z chosen for it."""
+    numbers = []
+    choices: dict[tuple[int, int], list[Choice]] = {}  # settings may share their validation
+    for setting in job.settings:
+        if setting.validation not in choices:
+            choices[setting.validation] = job.choose_z(setting)
+        chosen = choices[setting.validation]
+        results = evaluate_chosen(
+            job.test.features,
+            job.test.labels,
+            job.methods,
+            chosen,
+            shot=SHOTS,
+            episodes=job.sample_episodes(setting),
+            progress=job.progress,
+        )
+        numbers += [
+            setting.measurement(one.method, one.shot, Estimate(one.accuracy, one.ci95), chosen)
+            for one in results
+        ]
+    return Measurements(numbers)
+
+
+def fine_tuning(job: Job) -> Measurements:
+    """`accuracy`, and that of fine-tuned networks where their run and pictures exist.
+
+    These are measured on fewer episodes; the figure data has their paired difference to CSPN.
+    """
+    on_features = [name for name in job.methods if name not in PICTURE_METHODS]
+    on_pictures = [PICTURE_METHODS[name] for name in job.methods if name in PICTURE_METHODS]
+    measured = accuracy(replace(job, methods=on_features))
+    for setting in job.settings:
+        if not job.folder.has_pictures(setting.feature_set):
+            continue
+        fewer = replace(setting, episodes=min(setting.episodes, setting.fine_tuned))
+        episodes = job.sample_episodes(setting).first(fewer.episodes)
+        pictures = job.folder.pictures(setting.feature_set)
+        results = evaluate_fine_tuned(
+            pictures, on_pictures, shot=SHOTS, episodes=episodes, progress=job.progress
+        )
+        cspn = evaluate(job.test.features, job.test.labels, "cspn", shot=SHOTS, episodes=episodes)
+        cspn_by_shot = {one.shot: one for one in cspn}
+        for one in results:
+            estimate = Estimate(one.accuracy, one.ci95)
+            measured.numbers.append(fewer.measurement(one.method, one.shot, estimate))
+            differences = measured.figure_data.setdefault(one.method, {"episodes": one.episodes})
+            differences[str(one.shot)] = one.minus(cspn_by_shot[one.shot])._asdict()
+    return measured

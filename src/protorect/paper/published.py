@@ -1,4 +1,4 @@
-"""What the paper printed, read from `published.toml`."""
+"""The numbers that the paper prints, from `published.toml`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Value(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What a number is of; a published and a measured number of the same key can be compared.
+    """Identifies a number; a published and a measured number with the same key are compared.
 
     `backbone` is None where the paper does not name one. `quantity` is "accuracy" or "map".
     """
@@ -37,20 +37,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: one system, at 1-shot and 5-shot.
+    """One system of a table: its values by shot, as far as they are printed.
 
-    Parameters
-    ----------
-    key
-        What it is of.
-    values
-        By shot; a shot that is not printed is left out.
-    setting, cite, note
-        Of a compared system: "inductive" and so on, the key of its citation, a remark.
-    rank
-        The printed rank of the 5-shot value.
-    drops
-        By shot, the printed loss against no distractors.
+    Compared systems have a `setting` such as "inductive", a citation and sometimes a note. `rank`
+    is the printed rank of the 5-shot value, `drops` the printed loss due to distractors, by shot.
     """
 
     key: Key
@@ -64,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of the paper, by its number."""
+    """A table of the paper."""
 
     number: int
     title: str
@@ -75,9 +65,9 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Published:
-    """All tables by number, the citations, and the leaderboard the paper ranks itself in.
+    """All tables by number, citations by key, and the leaderboard the paper ranks itself in.
 
-    `leaderboard` has, for each system, its accuracy on each source of Meta-Dataset.
+    `leaderboard` has the accuracy of each system on each data set of Meta-Dataset.
     """
 
     tables: Mapping[int, PublishedTable]
@@ -85,21 +75,31 @@ class Published:
     leaderboard: Mapping[str, Mapping[str, float]]
 
     def values(self) -> Iterator[tuple[Key, int, Value]]:
-        """Every printed number with its key and shot, table by table."""
+        """Key, shot and value of every printed number, table by table."""
         for table in self.tables.values():
             for row in table.rows:
                 for shot, value in row.values.items():
                     yield row.key, shot, value
 
+    def distinct(self) -> dict[tuple[Key, int], Value]:
+        """Every printed number once, by key and shot."""
+        return {(key, shot): value for key, shot, value in self.values()}
+
+
+@cache
+def load_toml(name: str) -> dict[str, Any]:
+    """Read a TOML file of this package."""
+    return tomllib.loads(files("protorect.paper").joinpath(name).read_text("utf-8"))
+
 
 @cache
 def published() -> Published:
-    """What the paper printed."""
-    held = tomllib.loads(files("protorect.paper").joinpath("published.toml").read_text("utf-8"))
-    board = held["leaderboard"]
+    """Load the paper's numbers."""
+    data = load_toml("published.toml")
+    board = data["leaderboard"]
     return Published(
-        tables={table["number"]: _table(table) for table in held["table"]},
-        citations=held["citations"],
+        tables={table["number"]: _table(**table) for table in data["table"]},
+        citations=data["citations"],
         leaderboard={
             system: dict(zip(board["columns"], accuracies, strict=True))
             for system, accuracies in board["systems"].items()
@@ -107,25 +107,26 @@ def published() -> Published:
     )
 
 
-def _table(held: dict[str, Any]) -> PublishedTable:
-    shared = {name: held[name] for name in Key._fields if name in held}
+def _table(
+    number: int,
+    title: str,
+    rows: list[dict[str, Any]],
+    note: str = "",
+    average_rank: float | None = None,
+    **shared: Any,
+) -> PublishedTable:
+    """A table whose rows all have the `shared` fields of a key."""
     return PublishedTable(
-        held["number"],
-        held["title"],
-        tuple(_row(shared | row) for row in held["rows"]),
-        held.get("note", ""),
-        held.get("average_rank"),
+        number, title, tuple(_row(shared | row) for row in rows), note, average_rank
     )
 
 
-def _row(held: dict[str, Any]) -> Row:
-    fields = {name: held[name] for name in Key._fields if name in held}
+def _row(cells: dict[str, Any]) -> Row:
+    key = {name: cells[name] for name in Key._fields if name in cells}
+    optional = ("setting", "cite", "note", "rank")
     return Row(
-        Key(**{"backbone": None} | fields),
-        {shot: Value(*held[name]) for shot, name in _COLUMNS.items() if name in held},
-        held.get("setting", ""),
-        held.get("cite", ""),
-        held.get("note", ""),
-        held.get("rank"),
-        {shot: held[name] for shot, name in _DROPS.items() if name in held} or None,
+        Key(**{"backbone": None} | key),
+        {shot: Value(*cells[name]) for shot, name in _COLUMNS.items() if name in cells},
+        **{name: cells[name] for name in optional if name in cells},
+        drops={shot: cells[name] for shot, name in _DROPS.items() if name in cells} or None,
     )

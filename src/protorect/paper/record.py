@@ -1,42 +1,29 @@
-"""What an experiment found, as a JSON file that pages and documents are made from."""
+"""The result of an experiment as a JSON file, from which pages and documents are made."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from protorect import __version__
 from protorect._utils.files import write_text
+from protorect._utils.versions import versions
 from protorect.errors import DataError
 from protorect.paper.published import Key, Value
 
-PACKAGES = ("numpy", "torch", "scikit-learn")
 _DECIMALS = 4
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One number that was measured.
+class Measurement:
+    """One measured number: the mean over the episodes in percent, with its 95 % interval.
 
-    Parameters
-    ----------
-    dataset, backbone, method
-        Of what; the method as it is spelled, without the Z that was chosen.
-    way, shot, query, episodes, distractors
-        Of the episodes.
-    quantity
-        "accuracy" or "map", in percent.
-    value, ci95
-        Mean over the episodes, and the half-width of its 95 % interval.
-    z
-        What was chosen on the validation classes, such as "8" or "all"; None where the method
-        has no Z or its name says it.
+    `method` is spelled without the chosen Z; `z` is the Z chosen on the validation classes, such as
+    "8" or "all", and None where the method has no Z or its spelling fixes it.
     """
 
     dataset: str
@@ -54,9 +41,9 @@ class Measured:
 
     @property
     def key(self) -> Key:
-        """What it can be compared with.
+        """Key of the published number to compare with.
 
-        The paper names no backbone on Meta-Dataset: there, any is compared with its numbers.
+        The paper names no backbone for Meta-Dataset: there, any backbone is compared with it.
         """
         backbone = None if self.dataset.startswith("meta-") else self.backbone
         return Key(self.dataset, backbone, self.method, self.way, self.distractors, self.quantity)
@@ -65,6 +52,9 @@ class Measured:
     def estimate(self) -> Value:
         """The number with its interval."""
         return Value(self.value, self.ci95)
+
+
+ByKey = Mapping[tuple[Key, int], Measurement]  # by key and shot
 
 
 @dataclass(frozen=True)
@@ -76,83 +66,79 @@ class Record:
     experiment
         Its name.
     seed, seconds
-        Of the episodes; how long it took.
+        Seed of the episodes; duration.
     features
-        The files it read: name, hash of the values, and what made them.
-    versions
-        Of this project and what it stands on.
+        The files that were read: name, hash of the values, and what made them.
     measured
         The numbers.
-    drawings
-        By source, the numbers that figures are drawn from.
+    figure_data
+        What figures are plotted from, by name of the feature set; "drawings" in the file.
+    versions
+        Versions of this project and of the packages that compute.
     """
 
     experiment: str
     seed: int
     seconds: float
     features: tuple[Mapping[str, Any], ...]
-    measured: tuple[Measured, ...]
-    drawings: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=lambda: current_versions())
+    measured: tuple[Measurement, ...]
+    figure_data: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(
+        default_factory=lambda: versions() | {"scikit-learn": version("scikit-learn")}
+    )
 
-    def text(self) -> str:
-        """As JSON, numbers rounded to what can be read."""
-        return json.dumps(_rounded(asdict(self)), allow_nan=False, indent=1) + "\n"
+    def to_json(self) -> str:
+        """JSON text, numbers rounded."""
+        content = asdict(self)
+        content["drawings"] = content.pop("figure_data")
+        return json.dumps(_rounded(content), allow_nan=False, indent=1) + "\n"
 
     @classmethod
-    def of_text(cls, text: str) -> Record:
-        """From the JSON of `text`; ValueError, KeyError or TypeError if it is something else."""
-        held = json.loads(text)
-        if not isinstance(held, dict) or set(held) != {one.name for one in fields(cls)}:
-            raise ValueError("it has other fields")
-        measured = tuple(Measured(**one) for one in held["measured"])
-        return cls(**held | {"measured": measured, "features": tuple(held["features"])})
+    def from_json(cls, text: str) -> Record:
+        """Parse `to_json`; raise ValueError, KeyError or TypeError for anything else."""
+        content = dict(json.loads(text))
+        return cls(
+            figure_data=content.pop("drawings"),
+            measured=tuple(Measurement(**one) for one in content.pop("measured")),
+            features=tuple(content.pop("features")),
+            **content,
+        )
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `<experiment>.json` into a folder."""
         path = Path(folder) / f"{self.experiment}.json"
-        write_text(path, self.text())
+        write_text(path, self.to_json())
         return path
 
     @classmethod
     def load(cls, path: Path) -> Record:
         """Read what `save` wrote."""
         try:
-            return cls.of_text(path.read_text(encoding="utf-8"))
+            return cls.from_json(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
-                f"{path} is no result of `protorect paper` ({error}). Measure it again, or remove "
-                "it."
+                f"{path} is not a result of `protorect paper` ({error}). Measure it again, or "
+                "remove it."
             ) from error
 
 
 def load_records(folder: str | os.PathLike[str]) -> list[Record]:
-    """All results in a folder, by the name of their file."""
+    """All results in a folder, in the order of their file names."""
     paths = sorted(Path(folder).glob("*.json"))
     if not paths:
         raise DataError(f"{Path(folder)} holds no results; `protorect paper --results` makes some.")
     return [Record.load(path) for path in paths]
 
 
-def measured_by_key(records: Iterable[Record]) -> dict[tuple[Key, int], Measured]:
-    """Every measured number by key and shot; what two experiments measured is the same."""
+def measured_by_key(records: Iterable[Record]) -> dict[tuple[Key, int], Measurement]:
+    """Every measured number by key and shot; experiments that share one measure the same."""
     ordered = sorted(records, key=lambda record: record.experiment)
     return {(one.key, one.shot): one for record in ordered for one in record.measured}
 
 
-def current_versions() -> dict[str, str]:
-    """Of this project, Python and the packages that results depend on."""
-    return {
-        "protorect": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-    }
-
-
 def _rounded(value: Any) -> Any:
-    """Plain numbers, short enough to be read."""
     if isinstance(value, Mapping):
         return {str(name): _rounded(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

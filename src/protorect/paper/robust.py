@@ -1,73 +1,65 @@
-"""The robust test: queries of foreign classes in the pile (appendix of the paper).
+"""The robust test: queries of distractor classes among the queries (appendix of the paper).
 
-Accuracy is that of the queries which do belong to a class. mAP is "computed from top-15
-confidently predicted data of each class": here, of the queries predicted as a class the 15 with
-the highest softmax score over the classes are ranked, and the average precision is the mean of the
-precision at each rank that holds a query of the class. The published mAP exceeds the published
-accuracy, which an average over all 15 queries of the class could not do when only those predicted
-as it are ranked: the queries that were found are what it is averaged over.
+Accuracy counts the queries that belong to one of the episode's classes. mAP is "computed from
+top-15 confidently predicted data of each class": here, of the queries predicted as a class, the 15
+with the highest softmax score over the classes are ranked, and the average precision is the mean of
+the precision at each rank that holds a query of the class. The published mAP exceeds the published
+accuracy. An average over all 15 queries of a class, with only those predicted as it ranked, could
+not do so; hence the mean is over the ranked queries of the class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import product
 
 import torch
 from torch import Tensor
 
-from protorect._utils.progress import Progress
 from protorect.core.functional import predictions, probabilities
 from protorect.core.statistics import mean_interval
 from protorect.evaluation.episodes import DISTRACTOR, Episodes
+from protorect.evaluation.features import FeatureTable
 from protorect.evaluation.select_z import with_choice
+from protorect.evaluation.tasks import task_batches
 from protorect.methods import Method, method
-from protorect.paper.measure import Findings, Setting, chosen_z, drawn, measured
+from protorect.paper.measure import Job, Measurements
 from protorect.paper.published import SHOTS
-from protorect.paper.sources import SourceFeatures
-from protorect.paper.tasks import tasks
 
 TOP = 15
 
 
-def robustness(
-    features: SourceFeatures,
-    methods: Sequence[str],
-    settings: Sequence[Setting],
-    seed: int,
-    progress: Progress | None,
-) -> Findings:
+def robustness(job: Job) -> Measurements:
     """Accuracy and mAP of each method in each setting, at 1 and 5 shots."""
-    found = Findings()
-    choices = chosen_z(features, methods, settings[0], seed, progress)
-    for setting in settings:
-        episodes = drawn(features.test, setting, seed)
-        for shot in SHOTS:
-            for name in methods:
-                chosen = with_choice(method(name), shot, choices)
-                values = _per_episode(chosen, features, episodes.with_shot(shot))
-                for quantity, of_episodes in values.items():
-                    estimate = mean_interval(of_episodes)
-                    found.measured.append(
-                        measured(setting, name, shot, *estimate, choices, quantity)
-                    )
-    return found
+    numbers = []
+    choices = job.choose_z(job.settings[0])
+    table = FeatureTable.of(job.test.features, job.test.labels)
+    for setting in job.settings:
+        episodes = job.sample_episodes(setting)
+        for shot, name in product(SHOTS, job.methods):
+            chosen = with_choice(method(name), shot, choices)
+            per_episode = _per_episode(chosen, table, episodes.with_shot(shot))
+            numbers += [
+                setting.measurement(name, shot, mean_interval(values), choices, quantity)
+                for quantity, values in per_episode.items()
+            ]
+    return Measurements(numbers)
 
 
 @torch.inference_mode()
-def _per_episode(chosen: Method, features: SourceFeatures, episodes: Episodes) -> dict[str, Tensor]:
+def _per_episode(chosen: Method, table: FeatureTable, episodes: Episodes) -> dict[str, Tensor]:
     """Accuracy and mAP of each episode, (episodes,), in percent."""
-    truth = torch.from_numpy(episodes.query_way)
-    right, precision = [], []
-    for part, support, labels, query in tasks(features.test.features, episodes):
-        scores = chosen(support, labels, query)
-        known = truth[part] != DISTRACTOR
-        right.append((predictions(scores) == truth[part]).sum(-1) / known.sum(-1))
-        precision.append(mean_average_precision(scores, truth[part]))
-    return {"accuracy": 100 * torch.cat(right), "map": 100 * torch.cat(precision)}
+    query_way = torch.from_numpy(episodes.query_way)
+    accuracies, precisions = [], []
+    for part, support, labels, query in task_batches(table, episodes):
+        scores, truth = chosen(support, labels, query), query_way[part]
+        in_class = (truth != DISTRACTOR).sum(dim=-1)
+        accuracies.append((predictions(scores) == truth).sum(dim=-1) / in_class)
+        precisions.append(mean_average_precision(scores, truth))
+    return {"accuracy": 100 * torch.cat(accuracies), "map": 100 * torch.cat(precisions)}
 
 
-def mean_average_precision(scores: Tensor, query_way: Tensor, top: int = TOP) -> Tensor:
-    """Mean over the classes of the average precision of their most confident queries, (tasks,).
+def mean_average_precision(scores: Tensor, query_way: Tensor) -> Tensor:
+    """Mean over the classes of the average precision of their `TOP` queries, (tasks,).
 
     Parameters
     ----------
@@ -75,15 +67,13 @@ def mean_average_precision(scores: Tensor, query_way: Tensor, top: int = TOP) ->
         (tasks, n_query, ways), cosines.
     query_way
         (tasks, n_query), the class position of each query, or `DISTRACTOR`.
-    top
-        How many queries of each class are ranked, of those predicted as it.
     """
     ways = torch.arange(scores.shape[-1])
-    taken = predictions(scores).unsqueeze(-1) == ways  # (tasks, n_query, ways)
-    confidence = torch.where(taken, probabilities(scores), -1.0)
-    best, order = confidence.topk(min(top, scores.shape[-2]), dim=-2)  # (tasks, top, ways)
+    predicted = predictions(scores).unsqueeze(-1) == ways  # (tasks, n_query, ways)
+    confidence = torch.where(predicted, probabilities(scores), -1.0)
+    best, order = confidence.topk(min(TOP, scores.shape[-2]), dim=-2)  # (tasks, top, ways)
     hit = (query_way.unsqueeze(-1) == ways).gather(-2, order) & (best >= 0)
     ranks = torch.arange(1, best.shape[-2] + 1).unsqueeze(-1)
     precision = hit.cumsum(dim=-2) / ranks
-    found = hit.sum(dim=-2)  # (tasks, ways); a class with no hit has precision 0
-    return ((precision * hit).sum(dim=-2) / found.clamp(min=1)).mean(dim=-1)
+    hits = hit.sum(dim=-2)  # (tasks, ways); a class without a hit has precision 0
+    return ((precision * hit).sum(dim=-2) / hits.clamp(min=1)).mean(dim=-1)

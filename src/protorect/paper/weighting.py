@@ -1,13 +1,12 @@
-"""What eq. (6) does: the printed weights against the class-softmax reading, over epsilon."""
+"""The effect of eq. (6): both weightings over epsilon, and the weight of the support."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from protorect._utils.progress import Progress
 from protorect.core.functional import (
     Options,
     Weighting,
@@ -15,107 +14,83 @@ from protorect.core.functional import (
     basic_prototypes,
     cross_class_shift,
 )
-from protorect.core.unit_rows import UnitRows
+from protorect.core.statistics import Estimate
 from protorect.evaluation.episodes import Episodes
-from protorect.evaluation.evaluate import evaluate
+from protorect.evaluation.features import FeatureTable
+from protorect.evaluation.tasks import TaskBatch, task_batches
 from protorect.methods import METHODS
-from protorect.paper.measure import Findings, Setting, drawn, measured
+from protorect.paper.measure import Job, Measurements
 from protorect.paper.published import SHOTS
-from protorect.paper.sources import SourceFeatures
-from protorect.paper.tasks import tasks
+from protorect.paper.sweep import WEIGHTINGS, sweep
 
 EPSILONS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)
-READINGS: tuple[Weighting, ...] = get_args(Weighting)
 PRINTED_EPSILON = METHODS["bd-cspn"].options.epsilon
-PLAIN = "cspn"
 
 
-def weighting_study(
-    features: SourceFeatures,
-    methods: Sequence[str],
-    settings: Sequence[Setting],
-    seed: int,
-    progress: Progress | None,
-) -> Findings:
-    """Accuracy of both readings for each epsilon, and how much the support weighs.
+def weighting(job: Job) -> Measurements:
+    """Accuracy with each weighting and epsilon, its gain over CSPN, and the weight of the support.
 
-    Z is the paper's 8 throughout, so that nothing but the weights differs. `methods` are those
-    to compare with.
+    Z is the paper's 8 throughout, so that only the weights differ.
     """
-    (setting,) = settings
-    episodes = drawn(features.test, setting, seed)
-    spelled = {
-        (reading, epsilon): f"bd-cspn:epsilon={epsilon},weighting={reading}"
-        for reading in READINGS
-        for epsilon in EPSILONS
-    }
-    results = evaluate(
-        features.test.features,
-        features.test.labels,
-        [*methods, *spelled.values()],
-        shot=SHOTS,
-        episodes=episodes,
-        progress=progress,
-    )
-    found = {(one.method, one.shot): one for one in results}
-    study: dict[str, Any] = {"epsilon": list(EPSILONS), "shots": {}}
+    (setting,) = job.settings
+    features, labels = job.test.features, job.test.labels
+    episodes = job.sample_episodes(setting)
+    variants = ("bd-cspn", "epsilon", EPSILONS)
+    over_epsilon = sweep(features, labels, variants, job.methods, episodes, job.progress)
+    table = FeatureTable.of(features, labels)
+    shots: dict[str, Any] = {}
     for shot in SHOTS:
-        plain = found[PLAIN, shot]
-        curves: dict[str, Any] = {"cspn": plain.accuracy}
-        for reading in READINGS:
-            ordered = [found[spelled[reading, epsilon], shot] for epsilon in EPSILONS]
-            gains = [one.minus(plain) for one in ordered]
-            curves[reading] = {
-                "accuracy": [one.accuracy for one in ordered],
-                "ci95": [one.ci95 for one in ordered],
+        cspn, of_shot = over_epsilon.others["cspn", shot], episodes.with_shot(shot)
+        shots[str(shot)] = {"cspn": cspn.accuracy, "cosine": mean_cosine(table, of_shot)}
+        for name in WEIGHTINGS:
+            results = over_epsilon.results[name, shot]
+            gains = [one.minus(cspn) for one in results]
+            shots[str(shot)][name] = {
+                "accuracy": [one.accuracy for one in results],
+                "ci95": [one.ci95 for one in results],
                 "gain": [gain.mean for gain in gains],
                 "gain_ci95": [gain.ci95 for gain in gains],
                 "support_share": [
-                    support_share(features, episodes.with_shot(shot), reading, epsilon)
-                    for epsilon in EPSILONS
+                    support_share(table, of_shot, name, epsilon) for epsilon in EPSILONS
                 ],
             }
-        curves["cosine"] = mean_cosine(features, episodes.with_shot(shot))
-        study["shots"][str(shot)] = curves
-    kept = [
-        measured(setting, one.method, one.shot, one.accuracy, one.ci95)
-        for one in results
-        if one.method in methods
+    numbers = [
+        setting.measurement(name, shot, Estimate(one.accuracy, one.ci95))
+        for (name, shot), one in over_epsilon.others.items()
     ]
-    return Findings(kept, study)
+    return Measurements(numbers, {"epsilon": list(EPSILONS), "shots": shots})
 
 
 @torch.inference_mode()
 def support_share(
-    features: SourceFeatures, episodes: Episodes, reading: Weighting, epsilon: float
+    table: FeatureTable, episodes: Episodes, name: Weighting, epsilon: float
 ) -> float:
     """Mean weight of the labelled samples in the rectified prototypes, 0 .. 1."""
-    options = Options(epsilon=epsilon, weighting=reading)
+    options = Options(epsilon=epsilon, weighting=name)
     shares = []
-    for _, support, labels, query in tasks(features.test.features, episodes):
-        prototypes, scores = _shifted_scores(support, labels, query, episodes.way)
-        of_support, _, _ = augmented_weights(support, labels, scores, prototypes, options)
-        shares.append(of_support.sum(dim=-2).mean())
-    return float(torch.stack(shares).mean())
+    for task in task_batches(table, episodes):
+        prototypes, scores = _shifted_scores(task, episodes.way)
+        weights, _, _ = augmented_weights(task.support, task.labels, scores, prototypes, options)
+        shares.append(weights.sum(dim=-2))
+    return float(torch.cat(shares).mean())
 
 
 @torch.inference_mode()
-def mean_cosine(features: SourceFeatures, episodes: Episodes) -> float:
+def mean_cosine(table: FeatureTable, episodes: Episodes) -> float:
     """Mean cosine of the queries that join a class with its basic prototype."""
-    options = Options(epsilon=0.0)  # all that join weigh the same
+    options = Options(epsilon=0.0)  # equal weights: a query that joins has a positive one
     cosines = []
-    for _, support, labels, query in tasks(features.test.features, episodes):
-        prototypes, scores = _shifted_scores(support, labels, query, episodes.way)
-        _, weights, places = augmented_weights(support, labels, scores, prototypes, options)
-        joined = scores.gather(-2, places)[weights > 0]
-        cosines.append(joined.mean())
-    return float(torch.stack(cosines).mean())
+    for task in task_batches(table, episodes):
+        prototypes, scores = _shifted_scores(task, episodes.way)
+        _, weights, places = augmented_weights(
+            task.support, task.labels, scores, prototypes, options
+        )
+        cosines.append(scores.gather(-2, places)[weights > 0])
+    return float(torch.cat(cosines).mean())
 
 
-def _shifted_scores(
-    support: torch.Tensor, labels: torch.Tensor, query: torch.Tensor, ways: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _shifted_scores(task: TaskBatch, ways: int) -> tuple[Tensor, Tensor]:
     """Basic prototypes and the cosines of the shifted queries with them."""
-    prototypes = basic_prototypes(support, labels, ways)
-    shift = cross_class_shift(support, query)
-    return prototypes, UnitRows.of(query).shifted_cosines(shift, prototypes)[1]
+    prototypes = basic_prototypes(task.support, task.labels, ways)
+    shift = cross_class_shift(task.support, task.query)
+    return prototypes, task.query.shifted_cosines(shift, prototypes)[1]

@@ -2,13 +2,21 @@ from dataclasses import replace
 
 import pytest
 
-from protorect.paper.compare import comparison, further, signed, value_text, verdict, verdicts
-from protorect.paper.names import labels
+from protorect.paper.names import row_names
 from protorect.paper.published import Key, Value, published
-from protorect.paper.ranks import rank, ranks
-from protorect.paper.record import Measured
+from protorect.paper.record import Measurement
+from protorect.paper.tables import (
+    agreement,
+    agreement_counts,
+    comparison,
+    not_in_paper,
+    rank,
+    ranks,
+    signed,
+    value_text,
+)
 
-ONE = Measured("omniglot", "conv64", "bd-cspn", 5, 1, 15, 600, 99.70, 0.10, "8")
+ONE = Measurement("omniglot", "conv64", "bd-cspn", 5, 1, 15, 600, 99.70, 0.10, "8")
 
 
 def by_key(*measured):
@@ -26,7 +34,7 @@ def by_key(*measured):
     ],
 )
 def test_whether_a_number_agrees(printed, measured, expected):
-    assert verdict(printed, measured) == expected
+    assert agreement(printed, measured) == expected
 
 
 def test_a_table_of_the_paper_beside_what_was_measured():
@@ -54,39 +62,39 @@ def test_a_table_that_was_not_measured_has_the_published_numbers_alone():
     assert comparison(published().tables[3], {}).header == ["system", "5-shot published"]
 
 
-def test_what_the_paper_has_not_is_told_with_its_gain():
+def test_numbers_not_in_the_paper_are_shown_with_their_gain():
     at = [replace(ONE, way=20, shot=k) for k in (1, 5)]
     plain = [replace(one, method="cspn", value=98.0, z=None) for one in at]
-    table = further([*plain, *at], [published().tables[12]], "Beyond")
-    assert table.caption == "Beyond, Omniglot, ConvNet-64."
+    (table,) = not_in_paper([*plain, *at], [published().tables[12]])
+    assert table.caption == "Measured here, not in the paper, Omniglot, ConvNet-64."
     assert [row[0] for row in table.rows] == ["CSPN", "BD-CSPN"]
     assert table.rows[1][1:3] == ["99.70 ± 0.10, Z = 8", "+1.70"]
     fewer = [replace(one, episodes=20) for one in at]  # not the episodes of CSPN
-    table = further([*plain, *fewer], [published().tables[12]], "Beyond")
+    (table,) = not_in_paper([*plain, *fewer], [published().tables[12]])
     assert table.rows[1][1:3] == ["99.70 ± 0.10, Z = 8", ""]
     printed = [replace(one, way=200) for one in at]
-    assert further(printed, [published().tables[12]], "Beyond") is None
+    assert not_in_paper(printed, [published().tables[12]]) == []
 
 
-def test_verdicts_count_each_printed_number_once():
-    assert verdicts(by_key(ONE), ["bd-cspn"]) == {"within": 1}
+def test_agreement_counts_each_printed_number_once():
+    assert agreement_counts(by_key(ONE), ["bd-cspn"]) == {"within": 1}
     below = replace(ONE, method="bd-cspn-classes", value=90.0)
-    assert verdicts(by_key(ONE, below), ["bd-cspn-classes"]) == {"below": 1}
+    assert agreement_counts(by_key(ONE, below), ["bd-cspn-classes"]) == {"below": 1}
 
 
-def test_labels_say_what_differs():
+def test_row_names_show_the_fields_that_differ():
     keys = [Key("omniglot", "conv64", "cspn", way) for way in (10, 200)]
-    assert labels(keys) == ["CSPN, 10-way", "CSPN, 200-way"]
-    assert labels(keys[:1]) == ["CSPN"]
+    assert row_names(keys) == ["CSPN, 10-way", "CSPN, 200-way"]
+    assert row_names(keys[:1]) == ["CSPN"]
 
 
-def test_ranks_tell_what_is_printed_and_what_follows():
-    birds = Measured("meta-cu-birds", "efficientnet-lite0", "bd-cspn", 5, 5, 15, 600, 68.7, 0.5)
+def test_ranks_as_printed_and_as_computed():
+    birds = Measurement("meta-cu-birds", "efficientnet-lite0", "bd-cspn", 5, 5, 15, 600, 68.7, 0.5)
     assert rank("meta-cu-birds", 68.7) == 2
     text, table = ranks(by_key(birds))
-    assert "gives 1.9 as the average rank" in text
+    assert "states an average rank of 1.9" in text
     assert "average 2.1" in text
-    assert "rank 2.7 on average: Textures" in text
+    assert "average rank of 2.7: on Textures" in text
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["Birds"] == ["3", "3", "2 (68.70)", "–"]
     assert rows["mean"] == ["2.1", "2.7", "2.0, of 1", "–"]
