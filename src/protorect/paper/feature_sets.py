@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorect.backbones.registry import BACKBONES
-from protorect.embedding.finished import made_by
+from protorect.embedding.store import read_provenance
 from protorect.errors import DataError
 from protorect.evaluation.features import load_features
 from protorect.evaluation.fine_tuned import Pictures
@@ -127,7 +127,7 @@ class FeatureFolder:
 
     def _load_split(self, features: FeatureSet, split: str) -> FeatureFile:
         path = self.path / features.file(split)
-        manifest = made_by(path)
+        manifest = read_provenance(path)
         if not manifest:
             raise DataError(
                 f"{path} does not say what made it. Write it with `protorect extract`, which does."

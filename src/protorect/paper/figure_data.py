@@ -79,7 +79,7 @@ def prototypes_of(task: TaskBatch, query_way: Tensor) -> dict[str, Tensor]:
 
     The expected prototype is the mean of all samples of a class in the episode, as in the paper.
     """
-    support, query = task.support.materialise()[0], task.query.materialise()[0]
+    support, query = task.support.materialize()[0], task.query.materialize()[0]
     ways = int(task.labels.max()) + 1
     options = method("bd-i:weighting=classes").options
     samples, classes = torch.cat([support, query]), torch.cat([task.labels, query_way])
@@ -94,7 +94,7 @@ def prototypes_of(task: TaskBatch, query_way: Tensor) -> dict[str, Tensor]:
 @torch.inference_mode()
 def _shifted(task: TaskBatch) -> dict[str, Tensor]:
     """Support, queries before and after the shift, and their means, each (n, dim)."""
-    support, query = task.support.materialise()[0], task.query.materialise()[0]
+    support, query = task.support.materialize()[0], task.query.materialize()[0]
     shifted = normalize(query + support.mean(dim=0) - query.mean(dim=0))  # eq. (8)
     means = torch.stack([part.mean(dim=0) for part in (support, query, shifted)])
     return {"support": support, "before": query, "after": shifted, "centres": means}
