@@ -35,8 +35,8 @@ format: $(READY)  ## Format and fix what can be fixed
 bench: $(READY)  ## Measure speed and memory; writes results/ and docs/performance.md
 	$(BIN)/python -m benchmarks $(SECTIONS)
 
-results: $(READY)  ## Write docs/trainings.md, docs/results.md and docs/weights.md from results/
-	$(BIN)/python -m benchmarks.trainings
+results: $(READY)  ## Write the tables and figures of the documents from results/
+	$(BIN)/python -m benchmarks.documents
 	$(BIN)/protorect paper --from-results results/paper --docs docs
 
 clean:  ## Remove the virtual environment and caches

@@ -1,44 +1,36 @@
-"""`python -m benchmarks [SECTION ...]`: measure, keep the figures and write docs/performance.md.
+"""`python -m benchmarks [SECTION ...]`: measure speed and memory.
 
-Without a section, all are measured; the figures of those that are not measured stay as they are.
-Worker processes import this file anew, so it imports nothing heavy.
+Writes results/performance.json and the tables of docs/performance.md. Without a section, all are
+measured; the figures of the others stay. Worker processes import this file again, so it imports
+nothing heavy.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import platform
-from pathlib import Path
 from typing import Any
 
-from benchmarks.sections import SECTIONS, section
-
-ROOT = Path(__file__).parents[1]
-FIGURES = ROOT / "results" / "performance.json"
-PAGE = ROOT / "docs" / "performance.md"
+from benchmarks.performance import SECTIONS, section
 
 
 def main() -> None:
-    """Measure, and make the page from the figures that were kept."""
-    from benchmarks.page import performance_page
-    from protorect._utils.files import write_text
+    """Measure, and write the results and the document after each section."""
+    from benchmarks.documents import load_results, save_results
     from protorect._utils.memory import keep_freed_memory
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
-    wanted = parser.parse_args().sections or list(SECTIONS)
-    for name in wanted:
+    names = parser.parse_args().sections or list(SECTIONS)
+    for name in names:
         if name not in SECTIONS:
             parser.error(f"there is no section {name}; there are {', '.join(SECTIONS)}")
     keep_freed_memory()
-    figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
-    for name in wanted:
+    results = load_results("performance")
+    for name in names:
         print(f"measuring {name} ...", flush=True)
-        figures[name] = {"machine": _machine(), "figures": section(name).measure()}
-        write_text(FIGURES, json.dumps(figures, indent=2) + "\n")
-    write_text(PAGE, performance_page(figures))
-    print(PAGE.read_text(encoding="utf-8"))
+        results[name] = {"machine": _machine(), "figures": section(name).measure()}
+        save_results("performance", results)
 
 
 def _machine() -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""BD-CSPN on episodes of several shapes, and on one very large pile."""
+"""BD-CSPN on episodes of several shapes, and on one very large episode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from statistics import median
 from typing import Any
@@ -23,48 +23,14 @@ from benchmarks.machine import (
 )
 from benchmarks.plain import plain_bd_cspn
 from protorect.evaluation.evaluate import evaluate
+from protorect.report.table import Table
 
 QUERY = 15
-TEXT = """\
-BD-CSPN as printed, float32.
-
-**The limit** of a case is the slower of two times: copying once the bytes that the episodes \
-gather (at the rate at which this machine copies memory to memory) and doing the arithmetic of \
-the method (at the rate of a 2048 x 2048 float32 matrix product). The copy rate counts a byte \
-that is read and written once, as the gather does; were it counted twice, the fractions that \
-copying limits would be half as large. Sampling the episodes is part \
-of our time, not of the limit. *Plain* is BD-CSPN as one would first write it in torch, batched \
-and written out (`benchmarks/plain.py`), on the same episodes in the chunks that suit it best.
-
-| episodes | episodes/s | of the limit | times plain | memory above the features |
-|---|---:|---:|---:|---:|
-{rows}
-One episode of 5 classes and {queries:,} queries of 640 dimensions ({size:.2f} GB), \
-`BDCSPN().fit(X, y, X_unlabeled=...)`: {seconds:.1f} s, {fraction:.2f} of the limit, \
-{memory:.0f} MB above the features.
-
-The machine copied {copy:.1f} GB/s and multiplied {product:.0f} GFLOP/s in these rounds.
-
-What holds it back:
-
-- The rows of an episode are gathered once; their normalisation and the shift are folded into \
-the products (`unitrows.py`), so no second copy of the queries is ever written.
-- BD-CSPN reads the gathered queries four times (their mean, the scores with the shift, the \
-rectified prototypes, the final scores). A chunk of some hundred episodes stays in the outer \
-cache but not in the inner one: these passes run at the speed of the outer cache. Chunks that \
-fit the inner cache would be faster if calls of torch cost nothing; there are some fifty small \
-ones a chunk, and with few episodes in it they take longer than the passes they save.
-- Many ways turn the cost from gathering to the score matrix. At 1000 ways it has 15 million \
-entries an episode, written twice in memory that the system must map anew and read by the maxima.
-- The estimator passes the pile through once more for `transduction_`, in the blocks that \
-`predict` uses, so that both answer alike to the last bit.
-"""
-ROW = "| {episodes:,} x {name} | {speed:,.0f} | {fraction:.2f} | {plain:.1f} | {memory:.0f} MB |\n"
 
 
 @dataclass(frozen=True)
 class Case:
-    """BD-CSPN on many episodes of one shape, drawn from classes of equal size."""
+    """BD-CSPN on many episodes of one shape, sampled from classes of equal size."""
 
     name: str
     episodes: int
@@ -101,43 +67,60 @@ CASES = (
     Case("1000-way 1-shot, 64 dimensions", 20, 1000, 1, 64, 1692, 20),
 )
 SMALL_CASES = (Case("2-way 1-shot, 8 dimensions", 3, 2, 1, 8, 3, 20),)
-PILE, SMALL_PILE = 1_000_000, 1000
+QUERIES, SMALL_QUERIES = 1_000_000, 1000
 
 
 def measure(small: bool = False) -> dict[str, Any]:
-    """All cases and the pile; the small version only shows that everything runs."""
+    """All cases and the large episode; the small version only shows that everything runs."""
     if small:
         rates = partial(measure_machine, 1000, 16)
         cases = [measure_case(case, 1, rates) for case in SMALL_CASES]
-        return {"cases": cases, "pile": measure_pile(SMALL_PILE, rates)}
+        return {"cases": cases, "large_episode": measure_large_episode(SMALL_QUERIES, rates)}
     cases = [measure_case(case, 5, measure_machine) for case in CASES]
-    return {"cases": cases, "pile": measure_pile(PILE, measure_machine)}
+    return {"cases": cases, "large_episode": measure_large_episode(QUERIES, measure_machine)}
 
 
-def text(figures: dict[str, Any]) -> str:
-    """What the page says."""
-    rows = "".join(
-        ROW.format(
-            episodes=case["episodes"],
-            name=case["name"],
-            speed=case["episodes_per_second"],
-            fraction=case["fraction_of_limit"],
-            plain=case["times_plain"],
-            memory=case["memory_above_features"] / 1e6,
-        )
-        for case in figures["cases"]
-    )
-    first, pile = figures["cases"][0], figures["pile"]
-    return TEXT.format(
-        rows=rows,
-        queries=pile["queries"],
-        size=pile["feature_bytes"] / 1e9,
-        seconds=pile["seconds"],
-        fraction=pile["fraction_of_limit"],
-        memory=pile["memory_above_features"] / 1e6,
-        copy=first["copy_bytes_per_second"] / 1e9,
-        product=first["product_operations_per_second"] / 1e9,
-    )
+def tables(figures: dict[str, Any]) -> dict[str, Table]:
+    """Speed against the limit of the machine and a plain implementation, and memory."""
+    first, large = figures["cases"][0], figures["large_episode"]
+    copied = first["copy_bytes_per_second"] / 1e9
+    multiplied = first["product_operations_per_second"] / 1e9
+    return {
+        "episodes": Table(
+            f"The machine copied {copied:.1f} GB/s and multiplied {multiplied:.0f} GFLOP/s in the "
+            "rounds of the first row.",
+            ["episodes", "episodes/s", "limit", "of the limit", "times plain", "memory"],
+            [_row(case) for case in figures["cases"]],
+        ),
+        "large-episode": Table(
+            "One episode of 5 classes, `BDCSPN().fit(X, y, X_unlabeled=...)`.",
+            ["queries", "features", "seconds", "of the limit", "memory"],
+            [
+                [
+                    f"{large['queries']:,}",
+                    f"{large['feature_bytes'] / 1e9:.2f} GB",
+                    f"{large['seconds']:.1f}",
+                    f"{large['fraction_of_limit']:.2f}",
+                    f"{large['memory_above_features'] / 1e6:.0f} MB",
+                ]
+            ],
+        ),
+    }
+
+
+def _row(figures: dict[str, Any]) -> list[str]:
+    case = Case(**{field.name: figures[field.name] for field in fields(Case)})
+    machine = Machine(figures["copy_bytes_per_second"], figures["product_operations_per_second"])
+    speed = figures["episodes_per_second"]
+    limit = case.episodes / machine.least_seconds(case.bytes_gathered, case.operations)
+    return [
+        f"{case.episodes:,} x {case.name}",
+        f"{speed:,.0f}",
+        f"{limit:,.0f}",
+        f"{speed / limit:.2f}",
+        f"{figures['times_plain']:.1f}",
+        f"{figures['memory_above_features'] / 1e6:.0f} MB",
+    ]
 
 
 def operations_of_an_episode(way: int, n_query: int, dim: int) -> int:
@@ -168,9 +151,9 @@ def measure_case(case: Case, n_rounds: int, rates: Callable[[], Machine]) -> dic
     rounds = []
     for _ in range(n_rounds):
         machine = rates()
-        spent, spent_plainly = seconds(ours), seconds(plain)
+        spent, spent_by_plain = seconds(ours), seconds(plain)
         limit = machine.least_seconds(case.bytes_gathered, case.operations)
-        rounds.append((limit / spent, spent_plainly / spent, case.episodes / spent, machine))
+        rounds.append((limit / spent, spent_by_plain / spent, case.episodes / spent, machine))
     return {
         **asdict(case),
         "fraction_of_limit": median(r[0] for r in rounds),
@@ -192,11 +175,11 @@ def memory_of_case(case: Case) -> int:
     )
 
 
-def measure_pile(queries: int, rates: Callable[[], Machine]) -> dict[str, Any]:
+def measure_large_episode(queries: int, rates: Callable[[], Machine]) -> dict[str, Any]:
     """One episode of 5 classes, by the estimator."""
-    features, support, classes = _pile(queries)
+    features, support, classes = _large_episode(queries)
     spent = best_seconds(
-        lambda: protorect.BDCSPN().fit(support, classes, X_unlabeled=features), tries=3
+        lambda: protorect.BDCSPN().fit(support, classes, X_unlabeled=features), attempts=3
     )
     limit = rates().least_seconds(
         features.nbytes, operations_of_an_episode(5, queries, features.shape[1])
@@ -206,17 +189,19 @@ def measure_pile(queries: int, rates: Callable[[], Machine]) -> dict[str, Any]:
         "seconds": spent,
         "fraction_of_limit": limit / spent,
         "feature_bytes": features.nbytes,
-        "memory_above_features": in_new_process(memory_of_pile, queries),
+        "memory_above_features": in_new_process(memory_of_large_episode, queries),
     }
 
 
-def memory_of_pile(queries: int) -> int:
-    """Bytes above the features that fitting the pile needs."""
-    features, support, classes = _pile(queries)
+def memory_of_large_episode(queries: int) -> int:
+    """Bytes above the features that fitting needs."""
+    features, support, classes = _large_episode(queries)
     protorect.BDCSPN().fit(support, classes, X_unlabeled=features[:1000])  # loads what it needs
     return extra_bytes(lambda: protorect.BDCSPN().fit(support, classes, X_unlabeled=features))
 
 
-def _pile(queries: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
-    features, labels = Case("pile", 1, 5, 5, 640, 5, queries // 5).features()
+def _large_episode(
+    queries: int,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
+    features, labels = Case("large episode", 1, 5, 5, 640, 5, queries // 5).features()
     return features, features[:: queries // 25].copy(), labels[:: queries // 25]

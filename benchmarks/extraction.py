@@ -8,19 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.machine import compare
-from benchmarks.network import NetworkCase, bare_forward
+from benchmarks.machine import compare, rates_and_ratio
+from benchmarks.network import NetworkCase, bare_forward, picture_shape
 from protorect.backbones.inference import embed, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing
+from protorect.report.table import Table
 
-TEXT = """\
-`protorect extract` with ConvNet-64, from a memory-mapped array to an array of features. *Bare* is \
-the forward pass on one batch as large as ours that is in memory already.
-
-| pictures | images/s | bare | of bare |
-|---|---:|---:|---:|
-{rows}"""
-ROW = "| {size} x {size} x {channels} | {ours:,.0f} | {bare:,.0f} | {fraction:.2f} |\n"
 # Batches as `protorect.backbones.inference.batch_size` makes them.
 CASES = (NetworkCase(28, 1, 256, 0, False, 16), NetworkCase(84, 3, 37, 0, False, 28))
 SMALL_CASES = (NetworkCase(28, 1, 256, 0, False, 1),)
@@ -32,17 +25,17 @@ def measure(small: bool = False) -> dict[str, Any]:
     return {"cases": [_case(case, rounds) for case in cases]}
 
 
-def text(figures: dict[str, Any]) -> str:
-    """What the page says."""
-    rows = "".join(ROW.format(**case) for case in figures["cases"])
-    return TEXT.format(rows=rows)
+def tables(figures: dict[str, Any]) -> dict[str, Table]:
+    """Extraction against the bare forward pass."""
+    rows = [[picture_shape(case), *rates_and_ratio(case)] for case in figures["cases"]]
+    return {"extraction": Table("", ["pictures", "images/s", "bare", "of bare"], rows)}
 
 
 def _case(case: NetworkCase, rounds: int) -> dict[str, Any]:
     half = uses_bfloat16("auto")
     with TemporaryDirectory() as folder:
-        found = compare(_embedding(case, Path(folder), half), bare_forward(case, half), rounds)
-    return {"size": case.size, "channels": case.channels} | found
+        rates = compare(_embedding(case, Path(folder), half), bare_forward(case, half), rounds)
+    return {"size": case.size, "channels": case.channels} | rates
 
 
 def _embedding(case: NetworkCase, folder: Path, half: bool) -> Callable[[], float]:

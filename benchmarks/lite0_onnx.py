@@ -60,7 +60,7 @@ def write_lite0(path: Path) -> None:
             value, side = graph.layer(block.expand, value, side)
         value, side = graph.layer(block.depthwise, value, side)
         value, side = graph.layer(block.project, value, side)
-        if block.adds:
+        if block.adds_input:
             value = graph.node("Add", [value, before])
     value, _ = graph.layer(network.head, value, side)
     value = graph.node("Flatten", [graph.node("GlobalAveragePool", [value])])

@@ -1,4 +1,4 @@
-"""What the machine allows, how two speeds compare, and the memory a call needs."""
+"""Rates of the machine, the comparison of two speeds, and the memory a call needs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Machine:
     Parameters
     ----------
     copy
-        Bytes copied from memory to memory in a second. A gather of so many bytes is such a copy.
+        Bytes copied from memory to memory per second. Gathering rows is such a copy.
     product
-        Floating-point operations in a second of a float32 matrix product.
+        Floating-point operations per second of a float32 matrix product.
     """
 
     copy: float
@@ -37,8 +37,8 @@ class Machine:
 
 
 def measure_machine(copied: int = COPIED, side: int = MATRIX) -> Machine:
-    """Rates on all cores, the best of a few tries."""
-    import torch  # not where only the memory of processes is looked at
+    """Rates on all cores, the best of a few attempts."""
+    import torch  # not needed where only the memory of processes is measured
 
     source = torch.ones(copied)
     target = torch.empty_like(source)
@@ -48,10 +48,10 @@ def measure_machine(copied: int = COPIED, side: int = MATRIX) -> Machine:
     return Machine(copy, product)
 
 
-def best_seconds(work: Callable[[], object], tries: int = 5) -> float:
-    """Shortest of a few tries, after one that does not count."""
+def best_seconds(work: Callable[[], object], attempts: int = 5) -> float:
+    """Shortest of a few attempts, after a first one that does not count."""
     work()
-    return min(seconds(work) for _ in range(tries))
+    return min(seconds(work) for _ in range(attempts))
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -62,8 +62,8 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def compare(ours: Callable[[], float], bare: Callable[[], float], rounds: int) -> dict[str, float]:
-    """Medians of two rates, measured in turn, and of the one as a fraction of the other."""
-    ours(), bare()  # what is done only once does not count
+    """Medians of two rates, measured alternately, and of their ratio in each round."""
+    ours(), bare()  # work that is done only once does not count
     pairs = [(ours(), bare()) for _ in range(rounds)]
     return {
         "ours": median(rate for rate, _ in pairs),
@@ -72,14 +72,20 @@ def compare(ours: Callable[[], float], bare: Callable[[], float], rounds: int) -
     }
 
 
+def rates_and_ratio(rates: dict[str, float]) -> list[str]:
+    """Cells of a table: two rates, and the first divided by the second."""
+    ours, bare = rates["ours"], rates["bare"]
+    return [f"{ours:,.0f}", f"{bare:,.0f}", f"{ours / bare:.2f}"]
+
+
 def in_new_process(work: Callable[..., int], *arguments: object) -> int:
-    """The answer of a call in a process of its own, whose memory nothing has touched before."""
+    """The result of a call in a new process, whose memory nothing has used before."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
 
 def extra_bytes(work: Callable[[], object]) -> int:
-    """How far the resident memory of this process rises above what it was before the call."""
+    """The rise of the resident memory of this process during a call."""
     before = _status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again
     work()
@@ -87,15 +93,15 @@ def extra_bytes(work: Callable[[], object]) -> int:
 
 
 def extra_bytes_of_all(work: Callable[[], object], every: float = 0.02) -> int:
-    """How far the memory of this process and those it starts rises above what it was before.
+    """The rise of the memory of this process and its children during a call.
 
-    What several processes share counts once. It is looked at every few hundredths of a second.
+    Memory that several processes share counts once. It is sampled at intervals of `every` seconds.
     """
-    before, seen, done = _shared_once(), [0], threading.Event()
+    before, samples, done = _proportional_of_all(), [0], threading.Event()
 
     def watch() -> None:
         while not done.wait(every):
-            seen.append(_shared_once())
+            samples.append(_proportional_of_all())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -104,21 +110,21 @@ def extra_bytes_of_all(work: Callable[[], object], every: float = 0.02) -> int:
     finally:
         done.set()
         watcher.join()
-    return max(0, max(seen) - before)
+    return max(0, max(samples) - before)
 
 
-def _shared_once() -> int:
-    """Bytes of this process and all below it; a page of n processes is an n-th for each."""
-    return sum(_proportional(process) for process in _family(os.getpid()))
+def _proportional_of_all() -> int:
+    """Bytes of this process and its descendants; of a page of n processes, each has an n-th."""
+    return sum(_proportional(process) for process in _process_tree(os.getpid()))
 
 
-def _family(process: int) -> list[int]:
+def _process_tree(process: int) -> list[int]:
     try:
         tasks = Path(f"/proc/{process}/task").iterdir()
         children = [int(one) for task in tasks for one in (task / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):  # it has ended since
         return []
-    return [process, *(one for child in children for one in _family(child))]
+    return [process, *(one for child in children for one in _process_tree(child))]
 
 
 def _proportional(process: int) -> int:

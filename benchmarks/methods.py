@@ -1,4 +1,4 @@
-"""Every method on the same episodes, and four of them against one task at a time."""
+"""Every method on the same episodes, and four of them against plain implementations."""
 
 from __future__ import annotations
 
@@ -27,48 +27,11 @@ from benchmarks.plain_tim import plain_tim
 from protorect.evaluation.episodes import Episodes, sample_episodes
 from protorect.evaluation.evaluate import evaluate
 from protorect.methods import METHODS
+from protorect.report.table import Table
 
 SHOTS = (1, 5)
 ROUNDS = 5
 STEPS = METHODS["tim"].options.iterations
-TEXT = """\
-Every method with its defaults on the same {episodes:,} episodes, {way}-way, {query} queries a \
-class, {dim} dimensions, float32; memory is what 1-shot episodes take above the features. Reading \
-the features, which all methods share, is in the time of all together and not in that of each.
-
-| method | 1-shot episodes/s | 5-shot episodes/s | memory |
-|---|---:|---:|---:|
-{rows}
-All of them at {shots} shots: {total:.0f} s.
-
-**Against one task at a time.** *Plain* is the method as one would first write it in torch for one \
-task (`benchmarks/plain*.py`), on 1-shot episodes drawn before, reading the features included; the \
-two are measured in turn. *Arithmetic* and *memory* are the two times that the machine needs at \
-least, as in the section above: the products with features that the method cannot do without at \
-the rate of a large matrix product, and one copy of the features that the episodes gather. The \
-longer of the two is the limit.
-
-| method | episodes/s | plain | times plain | arithmetic | memory | of the limit |
-|---|---:|---:|---:|---:|---:|---:|
-{ratios}
-- `bd-cspn` meets the memory: it is little arithmetic on features that are read once from memory \
-and three times more from the outer cache.
-- `laplacian-shot` meets the arithmetic, as the nearest queries need every query's product with \
-every other. The rest goes to the search for the nearest in these products and to the rounds of \
-softmax and votes.
-- `tim` meets the arithmetic: two products with all samples for each of its thousand steps. So few \
-tasks are worked on at a time that their samples stay in the inner cache of each core; small calls \
-of torch, which are no longer for more tasks, take much of the rest.
-- `pt-map` meets neither. Its prototypes are known by the samples' inner products, so the features \
-are read once; what takes the time is the exponentials and logarithms of the transport, in float64.
-
-The machine copied {copy:.1f} GB/s and multiplied {product:.0f} GFLOP/s.
-"""
-ROW = "| `{method}` | {one:,.0f} | {five:,.0f} | {memory:.0f} MB |\n"
-RATIO = (
-    "| `{method}` | {ours:,.0f} | {plain:,.0f} | {times:.1f} | {arithmetic:,.0f} µs | "
-    "{memory:,.0f} µs | {fraction:.2f} |\n"
-)
 CASE = Case("methods", 1000, 5, 1, 640, 20, 600)
 SMALL_CASE = Case("methods", 3, 2, 1, 8, 3, 25)
 
@@ -146,41 +109,46 @@ def measure(small: bool = False) -> dict[str, Any]:
     }
 
 
-def text(figures: dict[str, Any]) -> str:
-    """What the page says."""
-    rows = "".join(
-        ROW.format(
-            method=one["method"],
-            one=one["episodes_per_second"][0],
-            five=one["episodes_per_second"][1],
-            memory=one["memory"] / 1e6,
-        )
-        for one in figures["methods"]
-    )
-    ratios = "".join(
-        RATIO.format(
-            method=one["method"],
-            ours=one["ours"],
-            plain=one["plain"],
-            times=one["times_plain"],
-            arithmetic=1e6 * one["arithmetic_seconds"],
-            memory=1e6 * one["memory_seconds"],
-            fraction=one["fraction_of_limit"],
-        )
-        for one in figures["ratios"]
-    )
-    return TEXT.format(
-        rows=rows,
-        ratios=ratios,
-        episodes=figures["episodes"],
-        way=figures["way"],
-        query=QUERY,
-        dim=figures["dim"],
-        shots=" and ".join(map(str, SHOTS)),
-        total=figures["seconds_of_all"],
-        copy=figures["copy_bytes_per_second"] / 1e9,
-        product=figures["product_operations_per_second"] / 1e9,
-    )
+def tables(figures: dict[str, Any]) -> dict[str, Table]:
+    """Speed and memory of every method, and four of them against plain implementations."""
+    return {
+        "methods": Table(
+            f"{figures['episodes']:,} episodes, {figures['way']}-way, {QUERY} queries per class, "
+            f"{figures['dim']} dimensions. All methods at 1 and 5 shots together: "
+            f"{figures['seconds_of_all']:.0f} s.",
+            ["method", "1-shot episodes/s", "5-shot episodes/s", "memory"],
+            [
+                [
+                    f"`{one['method']}`",
+                    *(f"{speed:,.0f}" for speed in one["episodes_per_second"]),
+                    f"{one['memory'] / 1e6:.0f} MB",
+                ]
+                for one in figures["methods"]
+            ],
+        ),
+        "plain-methods": Table(
+            f"The machine copied {figures['copy_bytes_per_second'] / 1e9:.1f} GB/s and multiplied "
+            f"{figures['product_operations_per_second'] / 1e9:.0f} GFLOP/s.",
+            [
+                *("method", "episodes/s", "plain", "times plain"),
+                *("arithmetic", "memory", "of the limit"),
+            ],
+            [_ratio_row(one) for one in figures["ratios"]],
+        ),
+    }
+
+
+def _ratio_row(one: dict[str, Any]) -> list[str]:
+    arithmetic, memory = one["arithmetic_seconds"], one["memory_seconds"]
+    return [
+        f"`{one['method']}`",
+        f"{one['ours']:,.0f}",
+        f"{one['plain']:,.1f}",
+        f"{one['ours'] / one['plain']:.1f}",
+        f"{1e6 * arithmetic:,.1f} µs",
+        f"{1e6 * memory:,.1f} µs",
+        f"{max(arithmetic, memory) * one['ours']:.2f}",
+    ]
 
 
 def memory_of_method(case: Case, name: str) -> int:
@@ -204,26 +172,23 @@ def _ratio(one: Ratio, case: Case, machine: Machine, small: bool) -> dict[str, A
         return counts[0] / seconds(lambda: evaluate(features, labels, one.method, episodes=ours))
 
     def plain_rate() -> float:
-        # Inference mode is not for what records gradients.
-        with torch.inference_mode(one.plain is not plain_tim):
+        with torch.inference_mode():
             return counts[1] / seconds(lambda: one.plain(table, plain))
 
-    found = compare(our_rate, plain_rate, 1 if small else ROUNDS)
+    rates = compare(our_rate, plain_rate, 1 if small else ROUNDS)
     samples = case.way * (case.shot + QUERY)
     arithmetic = one.operations(case.way, samples, case.dim) / machine.product
     memory = samples * case.dim * 4 / machine.copy
     return {
         "method": one.method,
-        "ours": found["ours"],
-        "plain": found["bare"],
-        "times_plain": found["fraction"],
+        "ours": rates["ours"],
+        "plain": rates["bare"],
         "arithmetic_seconds": arithmetic,
         "memory_seconds": memory,
-        "fraction_of_limit": max(arithmetic, memory) * found["ours"],
     }
 
 
 def _features(case: Case) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Nowhere negative, as the plain PT-MAP wants them."""
+    """Non-negative features, as the plain PT-MAP needs them."""
     features, labels = case.features()
     return np.maximum(features, 0, out=features), labels

@@ -1,4 +1,4 @@
-"""ConvNet-64 on a fixed batch already in memory, and pictures on disk to set beside it."""
+"""ConvNet-64 on one batch in memory, and the pictures on disk that it is compared with."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -46,7 +47,7 @@ class NetworkCase:
     steps: int
 
     def batch_in_memory(self) -> torch.Tensor:
-        """(batch, channels, size, size), laid out as the network likes it."""
+        """(batch, channels, size, size), in the memory format of the network."""
         images = torch.randn(self.batch, self.channels, self.size, self.size)
         return images.contiguous(memory_format=torch.channels_last)
 
@@ -58,7 +59,7 @@ class NetworkCase:
         return backbone
 
     def packed(self, folder: Path) -> PackedDataset:
-        """As many pictures as a round takes, in the format of `protorect prepare`."""
+        """The pictures of one round, in the format of `protorect prepare`."""
         each = -(-self.batch * self.steps // CLASSES)
         shape = (CLASSES * each, self.size, self.size, self.channels)
         folder.mkdir(parents=True)
@@ -86,8 +87,13 @@ class NetworkCase:
         return PackedDataset.open(folder)
 
 
+def picture_shape(case: dict[str, Any]) -> str:
+    """Such as "28 x 28 x 1"."""
+    return f"{case['size']} x {case['size']} x {case['channels']}"
+
+
 def bare_training(case: NetworkCase, half: bool) -> Callable[[], float]:
-    """Forward, backward and optimiser step on the same batch again and again; images/s."""
+    """Forward, backward and optimizer step on the same batch, repeated; images/s."""
     backbone = case.backbone()
     head = CosineClassifier(backbone.dim, CLASSES)
     parameters = nn.ModuleList([backbone, head]).train().parameters()
@@ -106,7 +112,7 @@ def bare_training(case: NetworkCase, half: bool) -> Callable[[], float]:
 
 
 def bare_forward(case: NetworkCase, half: bool) -> Callable[[], float]:
-    """The forward pass on the same batch again and again; images/s."""
+    """The forward pass on the same batch, repeated; images/s."""
     backbone, images = case.backbone().eval(), case.batch_in_memory()
 
     @torch.inference_mode()

@@ -12,6 +12,7 @@ from torch.nn.functional import normalize, one_hot
 from protorect.evaluation.episodes import Episodes
 
 
+@torch.inference_mode(False)  # it records gradients
 def plain_tim(features: Tensor, episodes: Episodes, iterations: int = 1000) -> Tensor:
     """Predicted class positions, (episodes, n_query)."""
     labels = torch.arange(episodes.way).repeat_interleave(episodes.shot)

@@ -15,24 +15,10 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.bare_decoding import decode_all
-from benchmarks.machine import compare, extra_bytes_of_all, in_new_process
+from benchmarks.machine import compare, extra_bytes_of_all, in_new_process, rates_and_ratio
 from protorect.datasets.prepare import prepare
+from protorect.report.table import Table
 
-TEXT = """\
-`protorect prepare`: every picture read, hashed, decoded, resized, entered in the index and \
-written to one array a split, which is hashed too. *Bare* opens, decodes and resizes with Pillow \
-in as many processes and keeps nothing (`benchmarks/bare_decoding.py`); starting the processes \
-counts in both.
-
-| pictures | processes | pictures/s | bare | of bare |
-|---|---:|---:|---:|---:|
-{rows}
-Memory of all processes together, above that of Python before it begins ({workers} workers): \
-{few_memory:.0f} MB for {few:,} pictures and {many_memory:.0f} MB for {many:,}. Pixels never pile \
-up: a worker holds a chunk of at most 64 pictures or 8 MiB and the one picture it decodes. What \
-grows is the list of what is to be packed, {each:.0f} bytes a picture.
-"""
-ROW = "| {kind}, {side} to {size} px | {workers} | {ours:,.0f} | {bare:,.0f} | {fraction:.2f} |\n"
 DIFFERENT = 20  # pictures; the others have the same pixels
 CLASSES = 20
 
@@ -79,18 +65,30 @@ def measure(small: bool = False) -> dict[str, Any]:
     }
 
 
-def text(figures: dict[str, Any]) -> str:
-    """What the page says."""
+def tables(figures: dict[str, Any]) -> dict[str, Table]:
+    """Preparing against bare decoding, and the memory of all processes."""
     few, many = figures["memory"]
-    return TEXT.format(
-        rows="".join(ROW.format(**case) for case in figures["cases"]),
-        workers=figures["workers"],
-        few=few["pictures"],
-        few_memory=few["bytes"] / 1e6,
-        many=many["pictures"],
-        many_memory=many["bytes"] / 1e6,
-        each=(many["bytes"] - few["bytes"]) / (many["pictures"] - few["pictures"]),
-    )
+    per_picture = (many["bytes"] - few["bytes"]) / (many["pictures"] - few["pictures"])
+    return {
+        "preparing": Table(
+            "",
+            ["pictures", "processes", "pictures/s", "bare", "of bare"],
+            [
+                [
+                    f"{case['kind']}, {case['side']} to {case['size']} px",
+                    str(case["workers"]),
+                    *rates_and_ratio(case),
+                ]
+                for case in figures["cases"]
+            ],
+        ),
+        "preparing-memory": Table(
+            f"Memory of all processes together with {figures['workers']} workers, above that of "
+            f"Python before the start: {per_picture:.0f} bytes per further picture.",
+            ["pictures", "memory"],
+            [[f"{one['pictures']:,}", f"{one['bytes'] / 1e6:.0f} MB"] for one in (few, many)],
+        ),
+    }
 
 
 def _case(case: PictureCase, rounds: int) -> dict[str, Any]:
@@ -105,8 +103,8 @@ def _case(case: PictureCase, rounds: int) -> dict[str, Any]:
         def bare() -> None:
             decode_all(paths, case.size, case.workers)
 
-        found = compare(_rate(ours, case.count), _rate(bare, case.count), rounds)
-    return asdict(case) | found
+        rates = compare(_rate(ours, case.count), _rate(bare, case.count), rounds)
+    return asdict(case) | rates
 
 
 def _rate(work: Callable[[], None], count: int) -> Callable[[], float]:

@@ -1,14 +1,12 @@
-"""`python -m benchmarks.sorting FEATURES.npz`: how right and how sure sorting is, on real pictures.
+"""`python -m benchmarks.sorting FEATURES.npz`: accuracy and calibration of sorting, on photographs.
 
 FEATURES are of the grocery photographs, 20 classes x 25, as `protorect extract efficientnet-lite0`
-makes them. Writes results/sort.json, and docs/sort.md from it.
+makes them. Writes results/sort.json and the tables of docs/sort.md.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,58 +14,118 @@ import torch
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.sorting_page import sorting_page
+from benchmarks.documents import save_results
 from protorect import evaluate
-from protorect._utils.files import write_text
 from protorect.core.functional import probabilities
 from protorect.core.statistics import mean_interval
 from protorect.evaluation.features import load_features
 from protorect.methods import method
+from protorect.report.table import Table
 from protorect.uncertainty.classify import DEFAULT_METHOD, classify
 from protorect.uncertainty.thresholds import Thresholds
 
-ROOT = Path(__file__).parents[1]
-FIGURES, PAGE = ROOT / "results" / "sort.json", ROOT / "docs" / "sort.md"
 SEEDS = 20
 BINS = 15
 UNKNOWN = (0.02, 0.05, 0.08, 0.1, 0.2, 0.3)
-KNOWN, FOREIGN = 8, 2  # classes, of each half of them
+KNOWN, DISTRACTORS = 8, 2  # classes of each half
 COVERAGE = 0.8
 
 
 def main(path: str) -> None:
-    """Measure, keep the figures, and make the page from them."""
+    """Measure, and write the results and the document."""
     features, labels = load_features(path)
-    figures = {
+    results = {
         "seeds": SEEDS,
         "method": DEFAULT_METHOD,
         "thresholds": {"unknown": Thresholds().unknown, "unsure": Thresholds().unsure},
         "calibration": [measure_calibration(features, labels, shot) for shot in (1, 2, 5)],
         "unknown": {
             "known": KNOWN,
-            "foreign": FOREIGN,
-            "chosen": measure_unknown(features, labels, half=0),
-            "held_out": measure_unknown(features, labels, half=1),
+            "distractors": DISTRACTORS,
+            "selection": measure_unknown(features, labels, half=0),
+            "test": measure_unknown(features, labels, half=1),
         },
     }
-    write_text(FIGURES, json.dumps(figures, indent=2) + "\n")
-    write_text(PAGE, sorting_page(figures))
+    save_results("sort", results)
+
+
+def tables(results: dict[str, Any]) -> dict[str, Table]:
+    """Accuracy and calibration, and what is set aside as unknown."""
+    unknown = results["unknown"]
+    test = unknown["test"]
+    return {
+        "calibration": Table(
+            f"`{results['method']}`, means over {results['seeds']} random choices of the "
+            f"examples; the default of `--unsure` is {results['thresholds']['unsure']:g}.",
+            [
+                *("examples per class", "accuracy", "mean probability"),
+                *("ECE plain", "ECE calibrated", "`evaluate`"),
+            ],
+            [
+                [
+                    str(row["shot"]),
+                    f"{row['accuracy']:.1f} ± {row['ci95']:.1f}",
+                    f"{row['confidence']:.1f}",
+                    f"{row['ece_before']:.1f}",
+                    f"{row['ece']:.1f}",
+                    f"{row['evaluate']['accuracy']:.1f} ± {row['evaluate']['ci95']:.1f}",
+                ]
+                for row in results["calibration"]
+            ],
+        ),
+        "unknown": Table(
+            f"Share of pictures called unknown. {unknown['known']} classes of 5 examples each, "
+            f"alone or with {unknown['distractors']} distractor classes; the default of "
+            f"`--unknown` is {results['thresholds']['unknown']:g}.",
+            ["`--unknown`", "no distractors", "known classes beside distractors", "distractors"],
+            [
+                [
+                    f"{row['unknown']:g}",
+                    *(
+                        f"{row[key]:.0f} %"
+                        for key in ("without_distractors", "known", "distractors")
+                    ),
+                ]
+                for row in test["thresholds"]
+            ],
+        ),
+        "ood": Table(
+            "",
+            ["with distractors", "value"],
+            [
+                ["area under the ROC curve", f"{test['auroc']:.3f}"],
+                [
+                    "the same on the classes of the selection",
+                    f"{unknown['selection']['auroc']:.3f}",
+                ],
+                ["correct of all pictures", f"{test['accuracy_all']:.1f} %"],
+                [
+                    f"correct of the {100 * COVERAGE:.0f} % least out-of-distribution",
+                    f"{test['accuracy_kept']:.1f} %",
+                ],
+                [
+                    "correct of the known classes among these",
+                    f"{test['accuracy_kept_known']:.1f} %",
+                ],
+            ],
+        ),
+    }
 
 
 def measure_calibration(features: NDArray[Any], labels: NDArray[Any], shot: int) -> dict[str, Any]:
-    """All classes, the rest of each as the pile: accuracy and calibration error."""
+    """Accuracy and calibration error with all classes, the rest of each class as queries."""
     rows = []
     for seed in range(SEEDS):
-        support, known, pile, truth = drawn(features, labels, np.unique(labels), shot, 0, seed)
-        found = classify(support, known, pile)
-        right = found.best == truth
-        plain = plain_probability(support, known, pile)
+        support, way, query, truth = sample_task(features, labels, np.unique(labels), shot, 0, seed)
+        result = classify(support, way, query)
+        correct = result.best == truth
+        plain = plain_probability(support, way, query)
         rows.append(
             (
-                right.mean(),
-                calibration_error(plain, right),
-                calibration_error(found.probability, right),
-                found.probability.mean(),
+                correct.mean(),
+                calibration_error(plain, correct),
+                calibration_error(result.probability, correct),
+                result.probability.mean(),
             )
         )
     accuracy, before, after, confidence = np.array(rows).T
@@ -95,85 +153,82 @@ def measure_calibration(features: NDArray[Any], labels: NDArray[Any], shot: int)
 
 
 def measure_unknown(features: NDArray[Any], labels: NDArray[Any], half: int) -> dict[str, Any]:
-    """Every second class, some of them foreign: who is called unknown."""
+    """Which pictures of every second class are called unknown, with and without distractors."""
     classes = np.unique(labels)[half::2]
-    curves, aurocs, kept, all_kept, unfiltered = [], [], [], [], []
+    shares, aurocs, kept, all_kept, unfiltered = [], [], [], [], []
     for seed in range(SEEDS):
-        ours_only = np.random.default_rng(seed).permutation(classes)[:KNOWN]
-        alone = classify(*drawn(features, labels, ours_only, 5, 0, seed)[:3]).ood
-        support, known, pile, truth = drawn(features, labels, classes, 5, FOREIGN, seed)
-        found = classify(support, known, pile)
-        ours, right = truth >= 0, found.best == truth
-        aurocs.append(roc_auc_score(~ours, found.ood))
-        order = np.argsort(found.ood)[: round(COVERAGE * len(truth))]
-        kept.append(right[order][ours[order]].mean())
-        all_kept.append(right[order].mean())
-        unfiltered.append(right.mean())
-        curves.append(
+        known_classes = np.random.default_rng(seed).permutation(classes)[:KNOWN]
+        alone = classify(*sample_task(features, labels, known_classes, 5, 0, seed)[:3]).ood
+        support, way, query, truth = sample_task(features, labels, classes, 5, DISTRACTORS, seed)
+        result = classify(support, way, query)
+        known, correct = truth >= 0, result.best == truth
+        aurocs.append(roc_auc_score(~known, result.ood))
+        order = np.argsort(result.ood)[: round(COVERAGE * len(truth))]
+        kept.append(correct[order][known[order]].mean())
+        all_kept.append(correct[order].mean())
+        unfiltered.append(correct.mean())
+        unknown = [1 - result.ood < t for t in UNKNOWN]
+        shares.append(
             [
-                (
-                    (1 - alone < t).mean(),
-                    (1 - found.ood < t)[ours].mean(),
-                    (1 - found.ood < t)[~ours].mean(),
-                )
-                for t in UNKNOWN
+                ((1 - alone < t).mean(), below[known].mean(), below[~known].mean())
+                for t, below in zip(UNKNOWN, unknown, strict=True)
             ]
         )
-    means = 100 * np.array(curves).mean(axis=0)
+    means = 100 * np.array(shares).mean(axis=0)
     return {
         "auroc": float(np.mean(aurocs)),
         "accuracy_all": 100 * float(np.mean(unfiltered)),
         "accuracy_kept": 100 * float(np.mean(all_kept)),
-        "accuracy_kept_ours": 100 * float(np.mean(kept)),
+        "accuracy_kept_known": 100 * float(np.mean(kept)),
         "thresholds": [
-            {"unknown": t, "alone": alone, "ours": ours, "foreign": foreign}
-            for t, (alone, ours, foreign) in zip(UNKNOWN, means.tolist(), strict=True)
+            {"unknown": t, "without_distractors": alone, "known": known, "distractors": distractors}
+            for t, (alone, known, distractors) in zip(UNKNOWN, means.tolist(), strict=True)
         ],
     }
 
 
-def drawn(
+def sample_task(
     features: NDArray[Any],
     labels: NDArray[Any],
     classes: NDArray[Any],
     shot: int,
-    foreign: int,
+    distractors: int,
     seed: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-    """Examples, their classes, a pile and its classes, -1 for the foreign ones."""
+    """Examples, their classes, queries and their classes, -1 for distractors."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(classes)
     support: list[int] = []
-    known: list[int] = []
-    pile: list[int] = []
+    way: list[int] = []
+    query: list[int] = []
     truth: list[int] = []
-    for place, name in enumerate(order):
+    for position, name in enumerate(order):
         rows = rng.permutation(np.flatnonzero(labels == name)).tolist()
-        ours = place < len(order) - foreign
-        if ours:
+        known = position < len(order) - distractors
+        if known:
             support += rows[:shot]
-            known += [place] * shot
-        pile += rows[shot:]
-        truth += [place if ours else -1] * len(rows[shot:])
-    rows_of = np.ascontiguousarray(features, np.float32)
-    return rows_of[support], np.array(known), rows_of[pile], np.array(truth)
+            way += [position] * shot
+        query += rows[shot:]
+        truth += [position if known else -1] * len(rows[shot:])
+    matrix = np.ascontiguousarray(features, np.float32)
+    return matrix[support], np.array(way), matrix[query], np.array(truth)
 
 
 def plain_probability(
-    support: NDArray[np.float32], known: NDArray[np.int64], pile: NDArray[np.float32]
+    support: NDArray[np.float32], way: NDArray[np.int64], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Of the label, by softmax(10 x cosine) as in the paper."""
-    given = method(DEFAULT_METHOD)(
-        torch.from_numpy(support)[None], torch.from_numpy(known), torch.from_numpy(pile)[None]
+    """Probability of the predicted class by softmax(10 x cosine), as in the paper."""
+    scores = method(DEFAULT_METHOD)(
+        torch.from_numpy(support)[None], torch.from_numpy(way), torch.from_numpy(query)[None]
     )
-    return np.asarray(probabilities(given)[0].max(dim=-1).values)
+    return np.asarray(probabilities(scores)[0].max(dim=-1).values)
 
 
-def calibration_error(probability: NDArray[Any], right: NDArray[Any]) -> float:
-    """Expected calibration error: the mean distance of what is said from what is so, by bins."""
+def calibration_error(probability: NDArray[Any], correct: NDArray[Any]) -> float:
+    """Expected calibration error: mean gap between probability and accuracy over equal bins."""
     bins = np.minimum((probability * BINS).astype(int), BINS - 1)
-    gaps = [abs((probability - right)[bins == b].sum()) for b in range(BINS)]
-    return float(sum(gaps)) / len(right)
+    gaps = [abs((probability - correct)[bins == b].sum()) for b in range(BINS)]
+    return float(sum(gaps)) / len(correct)
 
 
 if __name__ == "__main__":

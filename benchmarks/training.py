@@ -8,25 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.machine import compare
-from benchmarks.network import NetworkCase, bare_training
+from benchmarks.machine import compare, rates_and_ratio
+from benchmarks.network import NetworkCase, bare_training, picture_shape
 from protorect.backbones.inference import uses_bfloat16
+from protorect.report.table import Table
 from protorect.training import TrainingConfig, train
 from protorect.training.loop import StepReport
 
-TEXT = """\
-`protorect train` with ConvNet-64: pictures gathered from the memory-mapped array, random crops \
-and mirroring, the step, the figures shown. *Bare* is forward, backward and optimiser step on one \
-batch that is in memory already. Computed in {precision}.
-
-| pictures | batch | images/s | bare | of bare |
-|---|---:|---:|---:|---:|
-{rows}
-bfloat16 against float32, the bare step at {half_size} px: {half:,.0f} and {single:,.0f} images/s, \
-{times:.2f} times as fast. This processor has {instructions} for bfloat16, so \
-`precision = "auto"` trains in {precision}.
-"""
-ROW = "| {size} x {size} x {channels} | {batch} | {ours:,.0f} | {bare:,.0f} | {fraction:.2f} |\n"
 CASES = (NetworkCase(28, 1, 256, 4, True, 12), NetworkCase(84, 3, 64, 8, True, 8))
 SMALL_CASES = (NetworkCase(28, 1, 32, 4, True, 3),)
 
@@ -41,28 +29,36 @@ def measure(small: bool = False) -> dict[str, Any]:
     }
 
 
-def text(figures: dict[str, Any]) -> str:
-    """What the page says."""
-    rows = "".join(ROW.format(**case) for case in figures["cases"])
+def tables(figures: dict[str, Any]) -> dict[str, Table]:
+    """The training loop against the bare step, and bfloat16 against float32."""
     half = figures["bfloat16"]
-    return TEXT.format(
-        rows=rows,
-        precision="bfloat16" if half["instructions"] else "float32",
-        instructions="instructions" if half["instructions"] else "no instructions",
-        half_size=half["size"],
-        half=half["ours"],
-        single=half["bare"],
-        times=half["fraction"],
-    )
+    instructions = "instructions" if half["instructions"] else "no instructions"
+    precision = "bfloat16" if half["instructions"] else "float32"
+    return {
+        "training": Table(
+            f"Computed in {precision}.",
+            ["pictures", "batch", "images/s", "bare", "of bare"],
+            [
+                [picture_shape(case), str(case["batch"]), *rates_and_ratio(case)]
+                for case in figures["cases"]
+            ],
+        ),
+        "bfloat16": Table(
+            f"The bare step. This processor has {instructions} for bfloat16, so "
+            f'`precision = "auto"` trains in {precision}.',
+            ["pictures", "bfloat16 images/s", "float32 images/s", "bfloat16 / float32"],
+            [[f"{half['size']} x {half['size']}", *rates_and_ratio(half)]],
+        ),
+    }
 
 
 def _case(case: NetworkCase, rounds: int) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         case.packed(Path(folder) / "packed")
         ours = _loop(case, Path(folder))
-        found = compare(ours, bare_training(case, uses_bfloat16("auto")), rounds)
+        rates = compare(ours, bare_training(case, uses_bfloat16("auto")), rounds)
     shape = {"size": case.size, "channels": case.channels, "batch": case.batch}
-    return shape | found
+    return shape | rates
 
 
 def _loop(case: NetworkCase, folder: Path) -> Callable[[], float]:

@@ -1,4 +1,4 @@
-"""The benchmark of sorting compares like with like."""
+"""The ONNX file that sorting is compared with is the same network."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 
-def test_onnxruntime_is_measured_with_the_same_network(tmp_path):
+def test_the_onnx_file_gives_the_same_features(tmp_path):
     from benchmarks.lite0_onnx import write_lite0
 
     write_lite0(tmp_path / "lite0.onnx")
     pictures = np.random.default_rng(0).integers(0, 256, (2, 224, 224, 3), dtype=np.uint8)
     ours = load_embedder(precision="float32")(pictures)
     options = f"mean={127 / 255},std={128 / 255}"
-    theirs = load_embedder(f"onnx:{tmp_path / 'lite0.onnx'}:{options}")(pictures)
-    np.testing.assert_allclose(theirs, ours, rtol=1e-3, atol=1e-3)
+    onnx = load_embedder(f"onnx:{tmp_path / 'lite0.onnx'}:{options}")(pictures)
+    np.testing.assert_allclose(onnx, ours, rtol=1e-3, atol=1e-3)

@@ -1,0 +1,39 @@
+"""The sections of docs/performance.md.
+
+A section is a module of this package with
+
+- `measure(small)`, which returns figures as JSON can hold them, from little work if `small`;
+- `tables(figures)`, which returns the tables of the document by the name of their region.
+
+To add one, write the module, name it here, and write its text in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from protorect.report.table import Table
+
+SECTIONS = ("episodes", "methods", "training", "extraction", "preparing", "sort_speed")
+
+
+def section(name: str) -> ModuleType:
+    """The module that measures a section; imported only now, as some import torch."""
+    return import_module(f"benchmarks.{name}")
+
+
+def tables(results: dict[str, Any]) -> dict[str, Table]:
+    """The tables of all sections, and the machine that each was measured on."""
+    parts = {name: results[name] for name in SECTIONS if name in results}
+    machines = [[name.replace("_", " "), *_machine(part)] for name, part in parts.items()]
+    header = ["section", "threads", "torch", "Python", "processor"]
+    document = {"machines": Table("", header, machines)}
+    for name, part in parts.items():
+        document |= section(name).tables(part["figures"])
+    return document
+
+
+def _machine(part: dict[str, Any]) -> list[str]:
+    return [str(part["machine"][key]) for key in ("threads", "torch", "python", "processor")]
