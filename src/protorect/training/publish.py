@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from protorect._utils.checkpoint import load_tensors, save_tensors
-from protorect._utils.files import write_text
+from protorect._utils.files import sha256_of_file, write_text
 from protorect.backbones.registry import BACKBONES
 from protorect.backbones.weights import WEIGHTS, TrainedBackbone
 from protorect.datasets.catalogue import DATASETS, dataset
@@ -89,7 +88,7 @@ def _card(
     split: str,
     measured: list[dict[str, Any]],
 ) -> str:
-    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    digest = sha256_of_file(weights)
     facts = {
         **_input(network),
         **_training(card),

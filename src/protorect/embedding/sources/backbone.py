@@ -1,4 +1,4 @@
-"""Features by a backbone in torch."""
+"""Features by a backbone of torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protorect.backbones.weights import TrainedBackbone
 
 
 class BackboneEmbedder:
-    """A backbone with its weights, on a device, in one precision."""
+    """A trained backbone, optimized for inference on a device in one precision."""
 
     def __init__(self, network: TrainedBackbone, precision: str, device: str) -> None:
         usable_device(device)
