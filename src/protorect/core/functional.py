@@ -1,6 +1,6 @@
 """The paper's equations as pure functions, batched over a leading task axis.
 
-Shapes, in the words of the field:
+Shapes:
 
     support      (tasks, n_support, dim)
     labels       (tasks, n_support) or (n_support,), whole numbers 0 .. ways - 1
@@ -8,8 +8,8 @@ Shapes, in the words of the field:
     prototypes   (tasks, ways, dim)
     scores       (tasks, n_query, ways), cosines
 
-Features may be of any length and of any floating type; they are normalised here, and computed
-with in float32 or better. Equation numbers are those of "Prototype Rectification for Few-Shot
+Features may have any norm and any floating type; they are normalized here, and computed with in
+float32 or better. Equation numbers are those of "Prototype Rectification for Few-Shot
 Learning" (Liu, Song, Qin, ECCV 2020); `docs/method.md` maps its symbols to these names.
 """
 
@@ -38,13 +38,13 @@ class Options:
     Parameters
     ----------
     z
-        How many pseudo-labelled queries may join each class (Z); None for no limit; 0 leaves the
-        basic prototypes as they are.
+        Number of pseudo-labeled queries that may join each class (Z); None for no limit; 0 for
+        the basic prototypes.
     epsilon
         Sharpness of the weights, eq. (6).
     weighting
         "samples": eq. (6) as printed, a softmax over the samples of one class. "classes": each
-        sample's softmax over the classes, normalised within the class.
+        sample's softmax over the classes, normalized within the class.
     shift
         Whether the queries are shifted by xi, eq. (8).
     rank
@@ -76,7 +76,7 @@ class Options:
 
 
 class Rectified(NamedTuple):
-    """What `rectify` finds: prototypes (tasks, ways, dim), shift (tasks, dim) or None, scores."""
+    """Result of `rectify`: prototypes (tasks, ways, dim), shift (tasks, dim) or None, scores."""
 
     prototypes: Tensor
     shift: Tensor | None
@@ -84,17 +84,17 @@ class Rectified(NamedTuple):
 
 
 def normalize(features: Tensor) -> Tensor:
-    """Every feature (..., dim) brought to length one, X-bar of eq. (3); a zero one stays zero."""
+    """Features (..., dim) scaled to norm one, X-bar of eq. (3); a zero one stays zero."""
     return UnitRows.of(features).materialize()
 
 
 def membership(labels: Tensor, ways: int) -> Tensor:
-    """Which sample belongs to which class, (..., n_support) -> (..., n_support, ways), bool."""
+    """One-hot labels, (..., n_support) -> (..., n_support, ways), bool."""
     return labels.unsqueeze(-1) == torch.arange(ways, device=labels.device)
 
 
 def basic_prototypes(support: Features, labels: Tensor, ways: int) -> Tensor:
-    """Mean of the normalised support features of each class, eq. (3)."""
+    """Mean of the normalized support features of each class, eq. (3)."""
     support = UnitRows.of(support)
     members = membership(labels, ways).to(support.scale.dtype)
     return support.weighted_sum(members / members.sum(dim=-2, keepdim=True))
@@ -112,7 +112,7 @@ def cosine_scores(query: Features, prototypes: Tensor) -> Tensor:
 
 def predictions(scores: Tensor) -> Tensor:
     """The class that scores highest, (tasks, n_query, ways) -> (tasks, n_query)."""
-    return scores.max(dim=-1).indices  # many times faster than argmax on this layout
+    return scores.max(dim=-1).indices  # many times faster than argmax in this memory layout
 
 
 def probabilities(scores: Tensor, scale: float = 10.0) -> Tensor:
@@ -128,30 +128,30 @@ def confident_queries(
     assignment: Assignment = "predicted",
     scale: float = 10.0,
 ) -> tuple[Tensor, Tensor]:
-    """Which queries join each class: the Z most confident of it.
+    """The Z most confident queries of each class.
 
     Returns
     -------
     places
         (tasks, Z, ways), positions of queries.
     taken
-        (tasks, Z, ways), bool: False where a class has fewer than Z queries to take.
+        (tasks, Z, ways), bool: False where a class has fewer than Z queries.
     """
     limit = scores.shape[-2] if z is None else min(z, scores.shape[-2])
     confidence = torch.log_softmax(scale * scores, dim=-1) if rank == "softmax" else scores
     if assignment == "overlapping":
         places = confidence.topk(limit, dim=-2).indices
         return places, torch.ones_like(places, dtype=torch.bool)
-    return _surest_of_each_class(confidence, limit)
+    return _most_confident(confidence, limit)
 
 
-def _surest_of_each_class(confidence: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+def _most_confident(confidence: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     """Among the queries predicted as a class, the first `limit` by confidence; ties in order."""
     n_query, ways = confidence.shape[-2:]
-    sure, predicted = confidence.max(dim=-1)  # (tasks, n_query)
-    # One sort brings class after class, the surest first. Cosines lie in -1 .. 1, and the highest
-    # of the log-probabilities of some ways in -log(ways) .. 0: classes 64 apart do not overlap.
-    order = (64 * predicted.double() - sure).argsort(dim=-1, stable=True)
+    highest, predicted = confidence.max(dim=-1)  # (tasks, n_query)
+    # One sort orders by class, then by confidence. Cosines lie in -1 .. 1, and the highest of the
+    # log-probabilities of some ways in -log(ways) .. 0: classes 64 apart do not overlap.
+    order = (64 * predicted.double() - highest).argsort(dim=-1, stable=True)
     counts = predicted.new_zeros(*predicted.shape[:-1], ways)
     counts.scatter_add_(-1, predicted, torch.ones_like(predicted))  # (tasks, ways)
     starts = counts.cumsum(dim=-1) - counts
@@ -166,7 +166,7 @@ def log_weights(
     weighting: Weighting = "samples",
     places: Tensor | None = None,
 ) -> Tensor:
-    """Logarithm of what a sample weighs in a class before normalisation, eq. (6).
+    """Logarithm of the weight of a sample in a class before normalization, eq. (6).
 
     Parameters
     ----------
@@ -175,9 +175,9 @@ def log_weights(
     epsilon
         Sharpness.
     weighting
-        "samples" is the numerator as printed, "classes" the sample's softmax over the classes.
+        "samples": the numerator as printed. "classes": the sample's softmax over the classes.
     places
-        (tasks, k, ways), which samples are wanted of each class; all of them if not given.
+        (tasks, k, ways), positions of samples of each class; all samples if not given.
     """
     at = scores if places is None else scores.gather(-2, places)
     if weighting == "samples":
@@ -187,10 +187,10 @@ def log_weights(
 
 
 def sample_weights(logits: Tensor, members: Tensor) -> Tensor:
-    """Weights normalised over the samples of each class, eq. (6), (tasks, n, ways).
+    """Weights normalized over the samples of each class, eq. (6), (tasks, n, ways).
 
-    `logits` are `log_weights`; `members` says which sample is in which class's augmented support
-    S'. Each class's weights sum to one, and are 0 outside it.
+    `logits` are `log_weights`; `members` says which sample is in the augmented support S' of which
+    class. The weights of a class sum to one, and are 0 outside its S'.
     """
     return torch.softmax(torch.where(members, logits, -torch.inf), dim=-2)
 
@@ -202,7 +202,7 @@ def augmented_weights(
     prototypes: Tensor,
     options: Options,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Who is in each class's augmented support S', and with what weight, eq. (6).
+    """Samples of each class's augmented support S' and their weights, eq. (6).
 
     Returns
     -------
@@ -225,10 +225,10 @@ def augmented_weights(
     support_scores = support.cosines(prototypes)
     support_logits = log_weights(support_scores, options.epsilon, options.weighting)
     query_logits = log_weights(query_scores, options.epsilon, options.weighting, places)
-    labelled = membership(labels, ways).expand_as(support_logits)
-    weights = sample_weights(  # of S' = S and the queries that join, one after the other
+    labeled = membership(labels, ways).expand_as(support_logits)
+    weights = sample_weights(  # of S': the support, then the queries that join it
         torch.cat([support_logits, query_logits], dim=-2),
-        torch.cat([labelled, taken], dim=-2),
+        torch.cat([labeled, taken], dim=-2),
     )
     return weights[..., :n_support, :], weights[..., n_support:, :], places
 
@@ -255,7 +255,7 @@ def rectified_prototypes(
 def rectify(
     support: Features, labels: Tensor, query: Features, ways: int, options: Options
 ) -> Rectified:
-    """Shift the queries, rectify the prototypes once, classify the shifted queries by cosine."""
+    """Shift the queries, rectify the prototypes, and score the shifted queries by cosine."""
     support, query = UnitRows.of(support), UnitRows.of(query)
     prototypes = basic_prototypes(support, labels, ways)
     shift = None

@@ -1,12 +1,12 @@
-"""The lower bound of the expected cosine, and the accuracy it promises against Z.
+"""Lower bound of the expected cosine, and the expected accuracy as a function of Z.
 
-A prototype is the mean of T = K + Z normalised features of its class, eq. (9). How near it comes
-to the samples of the class follows from two numbers of the class, eq. (16):
+A prototype is the mean of T = K + Z normalized features of its class, eq. (9). The bound of its
+cosine with the samples of the class depends on two moments of the class, eq. (16):
 
     variance      lambda = sum over the dimensions of Var[x]
     expectation   alpha  = sum over the dimensions of E[x]^2
 
-Normalised features have E|x|^2 = 1, so the two add up to one (less by the share of zero rows).
+Normalized features have E|x|^2 = 1, so the two sum to one (less the proportion of zero rows).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Array = Tensor | NDArray[Any]
 Numbers = Sequence[float] | NDArray[Any]
 Curve = NDArray[np.float64]
 
-BLOCK_VALUES = 2**20  # what is held in float64 at once: 8 MB
+BLOCK_VALUES = 2**20  # converted to float64 at once: 8 MB
 
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """The two numbers of a class, or their means over classes, that eq. (16) asks for.
+    """The two moments of eq. (16), of one class or averaged over classes.
 
     Parameters
     ----------
     variance
-        lambda, the summed variance of the normalised features.
+        lambda, the summed variance of the normalized features.
     expectation
-        alpha, the squared length of their mean.
+        alpha, the squared norm of their mean.
     """
 
     variance: float
@@ -52,59 +52,56 @@ class ClassMoments:
 
 
 def class_moments(features: Array, labels: Array) -> ClassMoments:
-    """Moments of the normalised features of each class, averaged over the classes alike.
+    """Moments of the normalized features, averaged over the classes.
 
-    Beside the features it holds one block of rows and one sum a class (classes, dim) in float64.
+    Needs memory for one block of rows and one sum per class (classes, dim) in float64.
 
     Parameters
     ----------
     features
-        (n, dim), of any length and any real type; they are normalised here.
+        (n, dim), of any real type; they are normalized here.
     labels
-        (n,), what class each row is of: whole numbers or names. A class needs two rows or more;
-        one with a single row has no variance and is refused rather than silently left out.
+        (n,), whole numbers or names. A class with a single row has no variance: DataError.
     """
-    of_row, counts = _classes(labels, tuple(features.shape))
-    sums, nonzero = _class_sums(features, of_row, len(counts))
-    # The mean cosine of two different samples: E[x]^2 without bias, and the same number as
-    # |mean|^2 - lambda / n with lambda the sample variance over n - 1. The plain |mean|^2 is too
-    # large by lambda / n: in simulated classes of two, alpha = 0.04 came out as 0.52.
+    codes, counts = _classes(labels, tuple(features.shape))
+    sums, nonzero = _class_sums(features, codes, len(counts))
+    # The mean cosine of two different samples is an unbiased estimate of E[x]^2. The plain |mean|^2
+    # is too large by lambda / n: in simulated classes of two, alpha = 0.04 came out as 0.52.
     expectation = (sums.norm(dim=-1).square() - nonzero) / (counts * (counts - 1))
-    # A small class may come out below zero. Clipping each class would bring a bias back (0.07 for
-    # 0.04 in the same simulation); the mean is clipped instead, where errors have cancelled.
+    # The estimate of a small class may be negative. Clipping each class would be biased (0.07 for
+    # 0.04 in the same simulation), so the mean over the classes is clipped.
     total = float((nonzero / counts).mean())  # E|x|^2
     alpha = min(max(float(expectation.mean()), 0.0), total)
     return ClassMoments(variance=total - alpha, expectation=alpha)
 
 
 def cosine_lower_bound(moments: ClassMoments, samples: float | Numbers) -> Curve:
-    """Bound of E[cos(P, X)] for a prototype of T samples, eq. (16); it grows with T.
+    """Lower bound of E[cos(P, X)] for a prototype of T samples, eq. (16); it grows with T.
 
-    For features of length one it is exact at T = 1 (alpha) and as T grows (sqrt(alpha)). Between,
-    it is a bound only up to the first-order step of eq. (12): for simulated Gaussian classes it
-    lay above the truth by up to 0.014 in 2 dimensions, 0.004 in 4, 0.0002 in 32, all at T = 2.
+    For unit features it is exact at T = 1 (alpha) and in the limit of T (sqrt(alpha)). Between, it
+    is a bound up to the first-order approximation of eq. (12): for simulated Gaussian classes it
+    exceeded the true value by at most 0.014 in 2 dimensions, 0.004 in 4, 0.0002 in 32, at T = 2.
 
     Parameters
     ----------
     moments
         Of a class, from `class_moments`.
     samples
-        T, 1 or more: a number or an array of any shape, which the result has too.
+        T, 1 or more: a number or an array; the result has its shape.
     """
     count = np.asarray(samples, dtype=np.float64)
     if not (count >= 1).all():
         raise OptionError(f"samples is {samples}; a prototype is the mean of 1 or more.")
     alpha = moments.expectation
-    length = np.sqrt(moments.variance / count + alpha)  # sqrt(E|P|^2), eq. (15)
-    return alpha / np.where(length > 0, length, 1.0)  # 0 where all features are zero
+    norm = np.sqrt(moments.variance / count + alpha)  # sqrt(E|P|^2), eq. (15)
+    return alpha / np.where(norm > 0, norm, 1.0)  # 0 where all features are zero
 
 
 def accuracy_coefficient(moments: ClassMoments, accuracy_by_shot: Mapping[int, float]) -> float:
     """eta of eq. (25), from accuracies of CSPN, which has Z = 0.
 
-    The paper takes eta from the 1-shot and the 5-shot accuracy and does not say how two values
-    give one number. Here it is the least-squares fit of accuracy = eta x bound(K) over the shots
-    given; with one shot the curve goes through it.
+    The paper takes eta from the 1-shot and the 5-shot accuracy and does not say how. Here it is the
+    least-squares fit of accuracy = eta x bound(K) over the shots.
 
     Parameters
     ----------
@@ -128,18 +125,18 @@ def accuracy_coefficient(moments: ClassMoments, accuracy_by_shot: Mapping[int, f
 
 
 def expected_accuracy(moments: ClassMoments, eta: float, shot: int, z: float | Numbers) -> Curve:
-    """Accuracy with Z pseudo-labelled samples added to K labelled ones of each class, eq. (25).
+    """Accuracy with Z pseudo-labeled samples added to K labeled ones of each class, eq. (25).
 
     Parameters
     ----------
     moments
         From `class_moments`.
     eta
-        From `accuracy_coefficient`; the result is in its unit, and is not cut at 100 %.
+        From `accuracy_coefficient`; the result has its unit, and is not clipped at 100 %.
     shot
         K, 1 or more.
     z
-        Z, 0 or more: a number or an array of any shape, which the result has too.
+        Z, 0 or more: a number or an array; the result has its shape.
     """
     added = np.asarray(z, dtype=np.float64)
     if not (shot >= 1 and (added >= 0).all()):
@@ -147,20 +144,20 @@ def expected_accuracy(moments: ClassMoments, eta: float, shot: int, z: float | N
     return eta * cosine_lower_bound(moments, shot + added)
 
 
-def _class_sums(features: Array, of_row: Tensor, classes: int) -> tuple[Tensor, Tensor]:
-    """Sum of the unit rows of each class (classes, dim), and how many are not zero (classes,)."""
+def _class_sums(features: Array, codes: Tensor, classes: int) -> tuple[Tensor, Tensor]:
+    """Sum of the unit rows of each class (classes, dim), and number of nonzero ones (classes,)."""
     n, dim = features.shape
     sums = torch.zeros(classes, dim, dtype=torch.float64)
     nonzero = torch.zeros(classes, dtype=torch.float64)
     step = max(1, BLOCK_VALUES // dim)
     for start in range(0, n, step):
-        rows, owner = _float64_copy(features[start : start + step]), of_row[start : start + step]
+        rows, labels = _float64_copy(features[start : start + step]), codes[start : start + step]
         norms = row_norms(rows)
         if not norms.isfinite().all():
             row = start + int(norms.isfinite().logical_not().nonzero()[0])
-            raise DataError(f"row {row} of the features is not finite. Remove or mend such rows.")
-        sums.index_add_(0, owner, rows.mul_(inverse(norms).unsqueeze(-1)))
-        nonzero.index_add_(0, owner, (norms > 0).double())
+            raise DataError(f"row {row} of the features is not finite. Remove or repair such rows.")
+        sums.index_add_(0, labels, rows.mul_(inverse(norms).unsqueeze(-1)))
+        nonzero.index_add_(0, labels, (norms > 0).double())
     return sums, nonzero
 
 
@@ -171,13 +168,13 @@ def _float64_copy(rows: Array) -> Tensor:
 
 
 def _classes(labels: Array, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """The number of each row's class (n,), and how many rows each class has (classes,)."""
-    given = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    """Class number of each row (n,), and number of rows of each class (classes,)."""
+    array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     if len(shape) != 2 or 0 in shape:
         raise DataError(f"features have shape {shape}; give (n, dim), neither of them 0.")
-    if given.shape != shape[:1]:
-        raise DataError(f"labels are of shape {given.shape}, features {shape}; label each row.")
-    names, of_row, counts = np.unique(given, return_inverse=True, return_counts=True)
+    if array.shape != shape[:1]:
+        raise DataError(f"labels are of shape {array.shape}, features {shape}; label each row.")
+    names, codes, counts = np.unique(array, return_inverse=True, return_counts=True)
     single = names[counts < 2].tolist()
     if single:
         named = ", ".join(map(repr, single[:5])) + (", ..." if len(single) > 5 else "")
@@ -185,4 +182,4 @@ def _classes(labels: Array, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
             f"{len(single)} of {len(names)} classes have a single row, which has no variance: "
             f"{named}. Give two or more rows of each class, or leave these classes out."
         )
-    return torch.from_numpy(of_row), torch.from_numpy(counts)
+    return torch.from_numpy(codes), torch.from_numpy(counts)
