@@ -10,6 +10,7 @@ from protorect._utils.checkpoint import load_tensors
 from protorect.backbones.weights import TrainedBackbone
 from protorect.cli import main
 from protorect.training import read_config
+from protorect.training.publish import publish
 
 RESULT = {"method": "cspn", "way": 5, "shot": 1, "query": 15, "episodes": 600}
 RESULT |= {"accuracy": 61.234, "ci95": 0.5, "seconds": 0.1}
@@ -34,12 +35,12 @@ def test_a_run_is_published_with_its_card(run, tmp_path, capsys):
         tmp_path / "r.json", made_by={"weights": TrainedBackbone.load(run).digest}
     )
     out = tmp_path / "public"
-    words = ["publish", str(run), "mine-1", "--results", str(results), "--out", str(out)]
-    assert main(words) == 0
+    arguments = ["publish", str(run), "mine-1", "--results", str(results), "--out", str(out)]
+    assert main(arguments) == 0
     shown = capsys.readouterr().out.split()
     assert shown == [str(out / "mine-1.safetensors"), str(out / "mine-1.md")]
-    held = load_tensors(out / "mine-1.safetensors")[1]
-    assert held["ink_high"] is True
+    config = load_tensors(out / "mine-1.safetensors")[1]
+    assert config["ink_high"] is True
     assert (
         TrainedBackbone.load(out / "mine-1.safetensors").digest == TrainedBackbone.load(run).digest
     )
@@ -47,9 +48,13 @@ def test_a_run_is_published_with_its_card(run, tmp_path, capsys):
     for line in (
         "| cspn | 61.23 ± 0.50 |",
         "| licence of the data | MIT |",
-        "| training | epoch 2",
+        "| training | epoch 2 of 3 |",
+        "| validation | 70.00 % (5-way 5-shot), the best of all epochs |",
+        "| method | 1-shot |",
+        "|---|---:|",
+        "    protorect extract mine-1 PICTURES --out features.npz",
     ):
-        assert line in card
+        assert line in card.splitlines()
     recipe = card.partition("## Recipe")[2].replace("    ", "")
     (tmp_path / "recipe.toml").write_text(recipe)
     assert read_config(tmp_path / "recipe.toml").epochs == 3
@@ -70,9 +75,7 @@ def test_a_run_is_published_with_its_card(run, tmp_path, capsys):
         ),
     ],
 )
-def test_what_cannot_be_published(run, tmp_path, name, text, message):
-    from protorect.training.publish import publish
-
+def test_a_bad_name_or_bad_results_are_refused(run, tmp_path, name, text, message):
     if text is not None:
         (tmp_path / "r.json").write_text(text)
     with pytest.raises((DataError, OptionError), match=message):

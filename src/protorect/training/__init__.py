@@ -1,4 +1,4 @@
-"""The paper's first half: a feature extractor trained with a cosine classifier on base classes."""
+"""Training of a feature extractor with a cosine classifier on base classes."""
 
 from protorect.training.config import TrainingConfig, read_config
 from protorect.training.loop import train

@@ -1,20 +1,21 @@
-"""How to train: one frozen dataclass, from defaults, a TOML file and `key=value` settings."""
+"""The training recipe: a frozen dataclass, from defaults, a TOML file and `key=value` settings."""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from protorect._utils.parameters import check_choice
 from protorect.errors import DataError, OptionError, unknown_name
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The recipe; the defaults are the paper's.
+    """The training recipe; the defaults are the paper's.
 
     Parameters
     ----------
@@ -23,29 +24,28 @@ class TrainingConfig:
     seed
         Of the initial weights, the order of the pictures and their augmentation.
     epochs, batch_size, steps_per_epoch
-        An epoch is one pass over the pictures, or so many steps of `batch_size` pictures.
+        An epoch is one pass over the pictures, or `steps_per_epoch` steps of `batch_size` pictures.
     rates
-        (epoch, learning rate) points. The rate of a step follows from those around it.
+        (epoch, learning rate) points, between which the rate of a step is interpolated.
     between_rates
-        "hold" keeps a rate until the next point, "linear" and "cosine" go there gradually: a
-        one-cycle schedule is three points and "linear".
+        "hold" keeps a rate until the next point, "linear" and "cosine" interpolate: a one-cycle
+        schedule is three points and "linear".
     momentum, nesterov, weight_decay, label_smoothing
         Of stochastic gradient descent and its loss.
     crop_padding, flip
-        Random crops after padding with so many pixels, random mirroring; None for what the data
-        set says it can bear.
+        Pixels of padding for random crops, random mirroring; None for the data set's own.
     smallest_scale
-        Below 1, crops show between this share of the side and the whole, at any place.
+        Below 1, crops show between this fraction of the side and the whole, at any place.
     colour
-        Above 0, brightness, contrast and saturation vary by up to this share.
+        Above 0, the largest relative change of brightness, contrast and saturation.
     precision
         "bfloat16" computes the network in it, "float32" does not, "auto" where the processor has
         fast bfloat16.
     channels_last, compile
         Memory layout; whether torch compiles the network first.
     validation_episodes
-        5-way 5-shot episodes of validation classes after each epoch (smaller ones where there is
-        less); they choose the best epoch, which is the last where there are no such classes.
+        5-way 5-shot episodes of the validation classes after each epoch (smaller ones where there
+        are too few pictures). They choose the best epoch; without such classes it is the last one.
     """
 
     backbone: str = "conv64"
@@ -69,21 +69,20 @@ class TrainingConfig:
     validation_episodes: int = 300
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
+        for name, least in _MINIMUM.items():
             value = getattr(self, name)
             _check(name, value, value is None or value >= least, f"{least} or more")
         for name in ("momentum", "label_smoothing", "colour"):
             _check(name, getattr(self, name), getattr(self, name) < 1, "below 1")
         _check("smallest_scale", self.smallest_scale, 0 < self.smallest_scale <= 1, "in 0 .. 1")
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise unknown_name(name, str(getattr(self, name)), allowed)
+        check_choice("between_rates", self.between_rates, ("hold", "linear", "cosine"))
+        check_choice("precision", self.precision, ("auto", "bfloat16", "float32"))
         starts = [epoch for epoch, _ in self.rates]
         good = starts[:1] == [0] and starts == sorted(starts) and all(r >= 0 for _, r in self.rates)
         _check("rates", self.rates, good, "points (epoch, rate) from epoch 0 on, in order")
 
 
-_LEAST = {
+_MINIMUM = {
     "seed": 0,
     "epochs": 1,
     "batch_size": 2,
@@ -95,9 +94,12 @@ _LEAST = {
     "colour": 0,
     "validation_episodes": 1,
 }
-_CHOICES = {
-    "between_rates": ("hold", "linear", "cosine"),
-    "precision": ("auto", "bfloat16", "float32"),
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "str": (str,),
+    "None": (type(None),),
 }
 
 
@@ -106,7 +108,7 @@ def read_config(
     settings: Iterable[str] = (),
     base: TrainingConfig | None = None,
 ) -> TrainingConfig:
-    """The base, changed by a TOML file, changed by settings such as "epochs=12"."""
+    """Read a configuration: the base, a TOML file over it, settings such as "epochs=12" last."""
     config = base or TrainingConfig()
     if path is not None:
         config = updated(config, _toml(Path(path)))
@@ -114,35 +116,24 @@ def read_config(
 
 
 def updated(config: TrainingConfig, changes: Mapping[str, Any]) -> TrainingConfig:
-    """The configuration with these values; an unknown key or a value of another kind is refused."""
-    known = {field.name: getattr(TrainingConfig, field.name) for field in fields(TrainingConfig)}
+    """Return the configuration with these values, after checking their names and types."""
     for name, value in changes.items():
-        if name not in known:
-            raise unknown_name("setting", name, known)
-        _check_kind(name, value)
+        if name not in TrainingConfig.__annotations__:
+            raise unknown_name("setting", name, TrainingConfig.__annotations__)
+        _check_type(name, value)
     return replace(config, **{name: _tuples(value) for name, value in changes.items()})
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "int | None": (int, type(None)),
-    "float": (int, float),
-    "bool": (bool,),
-    "bool | None": (bool, type(None)),
-    "str": (str,),
-}
-
-
-def _check_kind(name: str, value: Any) -> None:
+def _check_type(name: str, value: Any) -> None:
     annotation = str(TrainingConfig.__annotations__[name])
     if name == "rates":
-        good = isinstance(value, list | tuple) and all(
+        pairs = isinstance(value, list | tuple) and all(
             isinstance(p, list | tuple) and len(p) == 2 and all(map(_is_number, p)) for p in value
         )
-        _check(name, value, good, "a list of [epoch, rate]")
-    elif annotation in _KINDS:
-        kinds = _KINDS[annotation]
-        good = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+        _check(name, value, pairs, "a list of [epoch, rate]")
+    elif not annotation.startswith("Literal"):  # those are checked as choices
+        types = [kind for part in annotation.split(" | ") for kind in _TYPES[part]]
+        good = isinstance(value, tuple(types)) and (bool in types or not isinstance(value, bool))
         _check(name, value, good, annotation)
 
 
@@ -156,16 +147,16 @@ def _check(name: str, value: Any, good: bool, allowed: str) -> None:
 
 
 def _setting(setting: str) -> tuple[str, Any]:
-    name, equals, written = setting.partition("=")
+    name, equals, text = setting.partition("=")
     if not equals:
         raise OptionError(f"{setting!r} is not a setting; write key=value, as in epochs=12.")
-    name, written = name.strip(), written.strip()
-    if written in ("none", "None"):
+    name, text = name.strip(), text.strip()
+    if text in ("none", "None"):
         return name, None
     try:
-        return name, tomllib.loads(f"value = {written}")["value"]
+        return name, tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        return name, written  # a bare word is a string
+        return name, text  # a bare word is a string
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""The folder of a run: what was asked for, what happened, and the weights.
+"""The folder of a run: its configuration, its log and the weights.
 
     run.json            configuration, data and versions
-    log.jsonl           a line an epoch
-    last.safetensors    all that is needed to go on
+    log.jsonl           one line per epoch
+    last.safetensors    everything needed to resume
     best.safetensors    the backbone of the best epoch, for use
 
-A file is replaced whole or not at all, so a run killed at any moment goes on from its last epoch.
+Files are replaced atomically, so a run killed at any moment resumes from its last epoch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHECKPOINT = "training"  # the kind of `last.safetensors`
 
 @dataclass(frozen=True)
 class Run:
-    """A run on disk."""
+    """The files of a run."""
 
     folder: Path
 
@@ -42,40 +42,39 @@ class Run:
 
     @property
     def best(self) -> Path:
-        """The backbone of the epoch that did best on the validation classes."""
+        """The backbone of the epoch with the best validation accuracy."""
         return self.folder / BEST_WEIGHTS
 
     @property
     def log(self) -> Path:
-        """A JSON line an epoch."""
+        """One line of JSON per epoch."""
         return self.folder / "log.jsonl"
 
     def start(self, config: TrainingConfig, data: dict[str, Any]) -> None:
-        """Write what was asked for into a new folder."""
+        """Write configuration, data and versions into a new folder."""
         if self.folder.exists() and any(self.folder.iterdir()):
             raise DataError(
-                f"{self.folder} is not empty. Give another folder, or --resume to go on with the "
+                f"{self.folder} is not empty. Give another folder, or --resume to continue the "
                 "run in it."
             )
-        asked = {"config": asdict(config), "data": data, "versions": versions()}
-        write_text(self.folder / "run.json", json.dumps(asked, indent=2) + "\n")
+        document = {"config": asdict(config), "data": data, "versions": versions()}
+        write_text(self.folder / "run.json", json.dumps(document, indent=2) + "\n")
 
     def check_same(self, config: TrainingConfig, data: dict[str, Any]) -> None:
-        """Raise DataError if the run in the folder was another one."""
+        """Raise DataError if the run in the folder has another configuration or other data."""
         try:
-            held = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-            before = held["config"] | {f"data {key}": value for key, value in held["data"].items()}
+            started = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+            before = _flat(started["config"], started["data"])
         except OSError as error:
             raise DataError(f"{self.folder} holds no run to resume.") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{self.folder}/run.json is damaged: {error}.") from error
-        now = asdict(config) | {f"data {key}": value for key, value in data.items()}
-        now = json.loads(json.dumps(now))  # tuples become lists there too
-        for name, value in now.items():
+        # Through JSON, where tuples become lists, as in the file.
+        for name, value in json.loads(json.dumps(_flat(asdict(config), data))).items():
             if before.get(name) != value:
                 raise DataError(
                     f"the run in {self.folder} has {name} = {before.get(name)}, not {value}. "
-                    "Resume it with what it was started with, or start another."
+                    "Resume it with the settings it was started with, or start another."
                 )
 
     def epochs_logged(self) -> list[dict[str, Any]]:
@@ -88,24 +87,24 @@ class Run:
         """Replace the log."""
         write_text(self.log, "".join(json.dumps(epoch) + "\n" for epoch in epochs))
 
-    def save_best(self, tensors: dict[str, Tensor], card: dict[str, Any]) -> None:
-        """Write the weights for use."""
-        save_tensors(self.best, tensors, {"kind": WEIGHTS, **card})
+    def save_best(self, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
+        """Write the weights for use, with what is needed to use them."""
+        save_tensors(self.best, tensors, {"kind": WEIGHTS, **config})
 
     def save_last(self, model: nn.Module, optimizer: Optimizer, epoch: int, best: float) -> None:
-        """Write weights and momenta by the name of the parameter, after so many epochs."""
+        """Write weights and momenta by parameter name, after `epoch` epochs."""
         weights = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
         momenta = {
             f"momentum.{name}": optimizer.state[parameter]["momentum_buffer"]
             for name, parameter in model.named_parameters()
             if optimizer.state[parameter].get("momentum_buffer") is not None
         }
-        card = {"kind": CHECKPOINT, "epoch": epoch, "best": best}
-        save_tensors(self.last, weights | momenta, card)
+        state = {"kind": CHECKPOINT, "epoch": epoch, "best": best}
+        save_tensors(self.last, weights | momenta, state)
 
     def restore_last(self, model: nn.Module, optimizer: Optimizer) -> tuple[int, float]:
-        """Bring back weights and momenta; the number of finished epochs and the best accuracy."""
-        tensors, card = load_tensors(self.last, CHECKPOINT)
+        """Load weights and momenta; return the number of finished epochs and the best accuracy."""
+        tensors, state = load_tensors(self.last, CHECKPOINT)
         prefix = "model."
         weights = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
         check_fits(weights, model.state_dict(), f"{self.last} does not fit this run")
@@ -114,4 +113,8 @@ class Run:
             if f"momentum.{name}" in tensors:
                 momentum = torch.empty_like(parameter).copy_(tensors[f"momentum.{name}"])
                 optimizer.state[parameter]["momentum_buffer"] = momentum
-        return int(card["epoch"]), float(card["best"])
+        return int(state["epoch"]), float(state["best"])
+
+
+def _flat(config: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    return config | {f"data {key}": value for key, value in data.items()}

@@ -1,4 +1,4 @@
-"""The learning rate at any moment of the training."""
+"""The learning rate at any point of the training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def rate_at(
     points: Sequence[tuple[float, float]],
     between: Literal["hold", "linear", "cosine"],
 ) -> float:
-    """The rate after so many epochs, which may be broken, from (epoch, rate) points in order."""
+    """The rate at a fractional epoch, from (epoch, rate) points in order."""
     before = max((i for i, (start, _) in enumerate(points) if start <= epoch), default=0)
     start, rate = points[before]
     if between == "hold" or before == len(points) - 1:

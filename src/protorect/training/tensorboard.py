@@ -1,4 +1,4 @@
-"""How a run goes, as event files for TensorBoard."""
+"""The log of a run as event files for TensorBoard."""
 
 from __future__ import annotations
 
@@ -17,28 +17,27 @@ from protorect.training.config import TrainingConfig
 def event_files(
     folder: Path, config: TrainingConfig
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Give a function to be called with each epoch's line of the log.
+    """Give a function to call with each epoch's line of the log.
 
-    Nothing is written before the first line. An epoch that is written again after an interruption
-    takes the place of what was written for it and later ones.
+    Nothing is written before the first line. An epoch that is repeated after an interruption
+    replaces the events of that epoch and of later ones.
     """
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise MissingExtraError(
-            "--tensorboard needs a package more: pip install 'protorect[tensorboard]'"
+            "--tensorboard needs another package: pip install 'protorect[tensorboard]'"
         ) from error
     writer: Any = None
 
     def write(line: Mapping[str, Any]) -> None:
         nonlocal writer
-        values, epoch = dict(line), line["epoch"]
+        epoch = line["epoch"]
         if writer is None:
             writer = SummaryWriter(str(folder), purge_step=epoch)
             writer.add_text("configuration", _as_markdown(asdict(config)))
-        del values["epoch"]
-        for name, value in values.items():
-            writer.add_scalar(name, value, epoch)
+        for name in line.keys() - {"epoch"}:
+            writer.add_scalar(name, line[name], epoch)
         writer.flush()
 
     try:

@@ -18,7 +18,7 @@ from protorect.training.config import TrainingConfig
 
 @dataclass(frozen=True)
 class Validation:
-    """Pictures of the validation classes and episodes of them, the same after every epoch."""
+    """Pictures of the validation classes, and the episodes used after every epoch."""
 
     pictures: PackedSplit
     episodes: Episodes
@@ -27,7 +27,7 @@ class Validation:
     def of(cls, data: PackedDataset, config: TrainingConfig) -> Validation | None:
         """5-way 5-shot episodes; smaller ones where there are not enough classes or pictures.
 
-        None where there is nothing to tell classes apart by.
+        None where there are not two validation classes with two pictures each.
         """
         if "val" not in data.splits:
             return None
@@ -55,7 +55,7 @@ class Validation:
         half: bool,
         device: str | torch.device,
     ) -> dict[str, float]:
-        """The entries of the log: accuracy in percent and its 95 % interval."""
+        """Accuracy in percent and its 95 % interval, named as in the log."""
         images, labels = self.pictures.images, self.pictures.labels
         features = embed(backbone, images, preprocessing, bfloat16=half, device=device)
         result = evaluate(features, labels, "cspn", episodes=self.episodes)[0]
