@@ -8,6 +8,8 @@ from PIL import Image
 from protorect._utils.files import sha256_of_file
 from protorect.labeling.predictions import Prediction, Predictions
 from protorect.sorting.folder import open_folder
+from protorect.sorting.journal import load_plans
+from protorect.sorting.placing import is_placed
 
 COLORS = {"blue": (30, 60, 200), "green": (40, 180, 60), "red": (210, 50, 40)}
 OTHER = (240, 220, 40)
@@ -77,5 +79,8 @@ def undo(colors):
 
 def unplaced(colors):
     """How many pictures an interruption left to be placed."""
-    with open_folder(colors.out) as folder:
-        return sum(len(placements) for _, placements in folder.unplaced())
+    return sum(
+        not is_placed(placement, colors.out, plan.mode)
+        for plan in load_plans(colors.out)
+        for placement in plan.placements
+    )

@@ -36,26 +36,10 @@ class ImageClassifier:
     Make one by `from_examples` or `load`. It keeps nothing of the pictures it labels: what they
     say about the classes is used for their own labels only.
 
-    Parameters
-    ----------
-    embedder
-        The network.
-    source
-        The name it was loaded by.
-    support, labels
-        (n, dim), and the positions of their classes, (n,).
-    contents
-        SHA-256 of the files of the examples, (n,).
-    classes
-        The labels, sorted.
-    method
-        The name of a method; None for one that suits the number of pictures.
-    thresholds
-        When a picture is set aside.
-    problems
-        Examples that could not be read.
-    cache
-        The folder where features are cached; None for no cache.
+    `support` (n, dim) are features of the examples, `labels` (n,) positions in the sorted `classes`
+    and `contents` SHA-256 of the files; `source` is the name of the network, `method` None for one
+    that suits the number of pictures. `thresholds` say when a picture is set aside, `problems` are
+    examples that could not be read, and `cache` is the folder of cached features or None.
     """
 
     embedder: Embedder
@@ -158,43 +142,36 @@ class ImageClassifier:
     def predict_embedded(self, embedded: Embedded, thresholds: Thresholds) -> Predictions:
         """Label pictures whose features are known; copies of examples have their label."""
         known = dict(zip(self.contents, self.labels.tolist(), strict=True))
+        is_known = [content in known for content in embedded.contents]
         files = [picture.file for picture in embedded.pictures]
-        rows: list[Prediction | None] = [None] * len(files)
-        new = []
-        for i, content in enumerate(embedded.contents):
-            if content in known:
-                label = self.classes[known[content]]
-                rows[i] = Prediction(files[i], label, 1.0, "", 1.0, 1.0, label)
-            else:
-                new.append(i)
+        rows = {}
+        for i in np.flatnonzero(is_known).tolist():
+            label = self.classes[known[embedded.contents[i]]]
+            rows[i] = Prediction(files[i], label, 1.0, "", 1.0, 1.0, label)
         method = self.method or ""
-        if new:
-            features = embedded.features if len(new) == len(files) else embedded.features[new]
+        if not all(is_known):
+            new = np.flatnonzero(~np.array(is_known))
+            features = embedded.features[new] if any(is_known) else embedded.features
             result = classify(self.support, self.labels, features, self.method)
             method = result.method
+            probabilities = (result.probability, result.second_probability)
+            columns = (new, result.best, result.second, *probabilities, result.ood)
             for i, best, second, probability, next_probability, ood in zip(
-                new,
-                result.best.tolist(),
-                result.second.tolist(),
-                result.probability.tolist(),
-                result.second_probability.tolist(),
-                result.ood.tolist(),
-                strict=True,
+                *(column.tolist() for column in columns), strict=True
             ):
-                label, runner_up = self.classes[best], self.classes[second]
-                folder = label
+                label = folder = self.classes[best]
                 if 1 - ood < thresholds.unknown:
                     folder = UNKNOWN
                 elif probability < thresholds.unsure:
                     folder = UNSURE
                 margin = probability - next_probability
                 rows[i] = Prediction(
-                    files[i], label, probability, runner_up, margin, 1 - ood, folder
+                    files[i], label, probability, self.classes[second], margin, 1 - ood, folder
                 )
         return Predictions(
-            tuple(row for row in rows if row is not None),
+            tuple(rows[i] for i in range(len(files))),
             embedded.problems,
-            tuple(file for file, c in zip(files, embedded.contents, strict=True) if c in known),
+            tuple(file for file, known_file in zip(files, is_known, strict=True) if known_file),
             self.classes,
             method,
             tuple(content.hex() for content in embedded.contents),
@@ -202,20 +179,16 @@ class ImageClassifier:
 
     def save(self, path: PathLike) -> None:
         """Write the examples' features, their labels and the name of the network into one file."""
-        save_classifier(
-            path,
-            support=self.support,
-            labels=self.labels,
-            config={
-                "source": self.source,
-                "network": self.embedder.digest,
-                "classes": list(self.classes),
-                "contents": [content.hex() for content in self.contents],
-                "method": self.method,
-                "unknown": float(self.thresholds.unknown),
-                "unsure": float(self.thresholds.unsure),
-            },
-        )
+        config = {
+            "source": self.source,
+            "network": self.embedder.digest,
+            "classes": list(self.classes),
+            "contents": [content.hex() for content in self.contents],
+            "method": self.method,
+            "unknown": float(self.thresholds.unknown),
+            "unsure": float(self.thresholds.unsure),
+        }
+        save_classifier(path, self.support, self.labels, config)
 
     @classmethod
     def load(

@@ -49,20 +49,9 @@ COLUMNS = (*Prediction._fields, "ood")
 class Predictions(Sequence[Prediction]):
     """Predictions in the order of the pictures.
 
-    Parameters
-    ----------
-    rows
-        One for each picture that could be read.
-    problems
-        The pictures that could not be read.
-    examples
-        The pictures that have the content, and so the label, of an example.
-    classes
-        The labels.
-    method
-        The name of the method that was used.
-    contents
-        SHA-256 of each picture's file in hexadecimal, one for each of `rows`.
+    `rows` has one prediction for each picture that could be read and `contents` the SHA-256 of its
+    file in hexadecimal; `problems` are the pictures that could not be read, `examples` those that
+    have the content, and so the label, of an example. `method` is the one that was used.
     """
 
     rows: tuple[Prediction, ...]

@@ -18,10 +18,7 @@ KIND = "image-classifier"
 
 
 def save_classifier(
-    path: PathLike,
-    support: NDArray[np.float32],
-    labels: NDArray[np.int64],
-    config: dict[str, Any],
+    path: PathLike, support: NDArray[np.float32], labels: NDArray[np.int64], config: dict[str, Any]
 ) -> None:
     """Write features and labels of the examples, and the rest as JSON."""
     tensors = {"support": torch.from_numpy(support), "labels": torch.from_numpy(labels)}

@@ -61,18 +61,9 @@ def contact_sheet(
 ) -> str:
     """Render the page as HTML; everything is escaped.
 
-    Parameters
-    ----------
-    placements
-        All pictures.
-    classes
-        The labels, in the order in which they are shown.
-    examples
-        (file, label, SHA-256) of the examples.
-    thumbnails
-        The folder with the thumbnails, relative to the page.
-    evaluation, confusion
-        The accuracy and its confusion matrix as SVG, where the true labels are known.
+    Classes are shown in the given order, with their `examples` (file, label, SHA-256); the folder
+    `thumbnails` is relative to the page. Where the true labels are known, `evaluation` is shown
+    with its confusion matrix as SVG.
     """
     by_folder: dict[str, list[Placement]] = {}
     for placement in placements:

@@ -20,18 +20,9 @@ MOST_PAIRS = 5
 class Evaluation:
     """Predicted against true labels.
 
-    Parameters
-    ----------
-    classes
-        The labels, sorted.
-    counts
-        (ways, ways) confusion matrix, one row per true class, one column per predicted class.
-    distractors, distractors_unknown
-        How many pictures come from a folder that is no class, and how many of them are unknown.
-    accepted, accepted_correct
-        How many pictures of the classes were not set aside, and how many of those are correct.
-    confused
-        The pairs most often confused, the most frequent first: true class, label, the pictures.
+    `counts` (ways, ways) is the confusion matrix, one row per true class. `distractors` come from a
+    folder that is no class. Of the pictures of the classes, those `accepted` were not set aside.
+    `confused` holds the pairs most often confused: true class, label, and their pictures.
     """
 
     classes: tuple[str, ...]

@@ -22,7 +22,7 @@ from protorect.images.find import FailedPicture
 from protorect.labeling.predictions import Predictions
 from protorect.sorting import journal, previous_layout
 from protorect.sorting.journal import OWN, Placement, Plan
-from protorect.sorting.placing import FATAL, NotPlacedError, is_placed, place, put_back
+from protorect.sorting.placing import FATAL, is_placed, place, put_back
 
 LOCK, THUMBNAILS, WRITTEN = f"{OWN}/lock", f"{OWN}/thumbnails", f"{OWN}/written"
 PREDICTIONS, PARQUET, ERRORS = "predictions.csv", "predictions.parquet", "errors.csv"
@@ -79,20 +79,14 @@ class SortedFolder:
         """Everything that was sorted into the folder."""
         return [placement for plan in self.plans for placement in plan.placements]
 
-    def unplaced(self) -> list[tuple[Plan, list[Placement]]]:
-        """What an interruption left to be done, for each plan."""
-        return [
-            (plan, [one for one in plan.placements if not is_placed(one, self.root, plan.mode)])
-            for plan in self.plans
-        ]
-
-    def finish(self, progress: Progress | None = None) -> list[FailedPicture]:
-        """Place what an interruption left."""
-        return [
-            problem
-            for plan, placements in self.unplaced()
-            for problem in self._place(placements, plan, progress)[0]
-        ]
+    def finish(self, progress: Progress | None = None) -> tuple[int, list[FailedPicture]]:
+        """Place what an interruption left; how many pictures that were, and the problems."""
+        count, problems = 0, []
+        for plan in self.plans:
+            left = [one for one in plan.placements if not is_placed(one, self.root, plan.mode)]
+            count += len(left)
+            problems += self._place(left, plan, progress)[0]
+        return count, problems
 
     def add(
         self,
@@ -185,8 +179,6 @@ class SortedFolder:
             try:
                 way = place(placement, self.root, plan)
                 replaced_links[way] += way != plan.mode
-            except NotPlacedError as error:
-                problems.append(FailedPicture(placement.prediction.path, str(error)))
             except OSError as error:
                 if error.errno in FATAL:
                     raise PartialError(
@@ -211,8 +203,6 @@ class SortedFolder:
             target = self.root / placement.target
             try:
                 put_back(placement, self.root, plan, also_elsewhere)
-            except NotPlacedError as error:
-                problems.append(FailedPicture(str(target), str(error)))
             except OSError as error:
                 problems.append(FailedPicture(str(target), error.strerror or str(error)))
             if progress is not None:

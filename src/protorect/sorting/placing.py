@@ -23,7 +23,7 @@ _NO_SYMBOLIC_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 _PRIVILEGE_NOT_HELD = 1314  # of Windows, for users who may not make symbolic links
 
 
-class NotPlacedError(Exception):
+class NotPlacedError(OSError):
     """A picture that was left where it is; the message is the reason in a few words."""
 
 
@@ -34,7 +34,7 @@ def is_placed(placement: Placement, root: Path, mode: str) -> bool:
 
 
 def place(placement: Placement, root: Path, plan: Plan) -> str:
-    """Place a picture in the sorted folder; raises NotPlacedError or OSError.
+    """Place a picture in the sorted folder; raises OSError.
 
     Returns how it was done: the mode of the plan, or "hard link" or "copy" where the system makes
     no symbolic links.
@@ -51,17 +51,14 @@ def place(placement: Placement, root: Path, plan: Plan) -> str:
         _clear(target, source)
     if plan.mode == "link":
         return _link(source, target, temporary)
-    if plan.mode == "copy":
-        _copy(source, target, temporary)
-    else:
-        _move(source, target, temporary)
+    (_copy if plan.mode == "copy" else _move)(source, target, temporary)
     return plan.mode
 
 
 def put_back(
     placement: Placement, root: Path, plan: Plan, also_elsewhere: Container[str] = ()
 ) -> None:
-    """Undo `place`, whatever of it was done; raises NotPlacedError or OSError.
+    """Undo `place`, whatever of it was done; raises OSError.
 
     A copy without its original stays, unless its content is in one of the files `also_elsewhere`.
     """
@@ -109,9 +106,9 @@ def _link(source: Path, target: Path, temporary: Path) -> str:
         return "copy"
 
 
-def _copy(source: Path, target: Path, temporary: Path, follow_symlinks: bool = True) -> None:
+def _copy(source: Path, target: Path, temporary: Path, follow_links: bool = True) -> None:
     try:
-        shutil.copy2(source, temporary, follow_symlinks=follow_symlinks)
+        shutil.copy2(source, temporary, follow_symlinks=follow_links)
         if not temporary.is_symlink():
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
@@ -138,7 +135,7 @@ def _move(source: Path, target: Path, temporary: Path) -> None:
 
 def _move_across(source: Path, target: Path, temporary: Path) -> None:
     """Move between file systems."""
-    _copy(source, target, temporary, follow_symlinks=False)
+    _copy(source, target, temporary, follow_links=False)
     source.unlink()
 
 

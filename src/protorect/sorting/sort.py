@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,18 +33,8 @@ def no_progress(_: str) -> AbstractContextManager[Progress]:
 class SortOptions:
     """How to sort.
 
-    Parameters
-    ----------
-    mode
-        "link", "copy" or "move".
-    thresholds
-        When a picture is set aside.
-    contact_sheet, parquet
-        Whether to write the contact sheet, and the predictions as Parquet.
-    evaluate
-        Whether the pictures' folders are their true labels, to be compared with.
-    progress_of
-        Gives, for the name of a step, a context with its progress callback.
+    `mode` is "link", "copy" or "move"; `evaluate` takes the folders of the pictures as their true
+    labels; `progress_of` gives, for the name of a step, a context with its progress callback.
     """
 
     mode: str = "link"
@@ -59,23 +49,10 @@ class SortOptions:
 class SortResult:
     """The outcome of a sorting.
 
-    Parameters
-    ----------
-    folder
-        With everything that was ever sorted into it.
-    finished
-        How many pictures had been left by an interruption and were placed now.
-    problems
-        Pictures that could not be read or placed.
-    examples
-        Pictures with the content of an example.
-    other_files
-        How many files among the pictures are none.
-    replaced_links
-        How many symbolic links the system did not make, by what was made instead: "hard link" or
-        "copy".
-    evaluation
-        The accuracy, where the true labels are known.
+    `finished` pictures had been left by an interruption and were placed now; `problems` are
+    pictures that could not be read or placed, `examples` those with the content of an example, and
+    `other_files` the number of files that are no pictures. `replaced_links` counts the symbolic
+    links the system did not make, by what was made instead: "hard link" or "copy".
     """
 
     folder: SortedFolder
@@ -106,10 +83,7 @@ def sort_into(
 
 
 def fit_examples(
-    folder: SortedFolder,
-    examples: ExampleSource,
-    options: SortOptions,
-    **classifier_options: Any,
+    folder: SortedFolder, examples: ExampleSource, options: SortOptions, **classifier_options: Any
 ) -> tuple[Examples, ImageClassifier]:
     """Check that pictures can be sorted into the folder, and make a classifier of the examples."""
     if folder.mode == "move" and options.mode != "move":
@@ -138,22 +112,17 @@ def sort_all(
 
     Without a picture this is an error, unless there `may_be_empty` as pictures are yet to come.
     """
-    left: list[FailedPicture] = []
     finished = 0
+    problems: list[FailedPicture] = []
     if folder.mode == "move":
-        finished = sum(len(placements) for _, placements in folder.unplaced())
         with options.progress_of("move") as progress:
-            left = folder.finish(progress)
+            finished, problems = folder.finish(progress)
     replaces = folder.mode in ("link", "copy")
     found = pictures_to_sort(folder, pictures, examples, again=replaces)
-    if found.pictures:
-        result = sort_pictures(folder, found, examples, classifier, options, replaces)
-    elif folder.mode == "move" or may_be_empty:
-        result = SortResult(folder, other_files=found.other_files)
-    else:
+    if not (found.pictures or folder.mode == "move" or may_be_empty):
         raise DataError("there is no picture to sort; give a folder, a pattern or a list of them.")
-    result = replace(result, finished=finished, problems=(*left, *result.problems))
-    return with_outputs(result, options) if folder.plans else result
+    result = sort_pictures(folder, found, examples, classifier, options, problems, replaces)
+    return replace(result, finished=finished)
 
 
 def pictures_to_sort(
@@ -178,46 +147,51 @@ def sort_pictures(
     examples: Examples,
     classifier: ImageClassifier,
     options: SortOptions,
+    problems: Iterable[FailedPicture] = (),
     replaces: bool = False,
 ) -> SortResult:
-    """Classify and place pictures.
+    """Classify and place pictures, and write the outputs; `problems` are earlier ones.
 
-    Those sorted before are classified with them but stay where they are; where this sorting
-    `replaces` the earlier one, their links and copies are removed at the last moment.
+    Pictures sorted before are classified with the others but stay where they are; where this
+    sorting `replaces` the earlier one, their links and copies are removed at the last moment.
     """
-    before = () if replaces else folder.placements
-    in_folder = [StoredPicture.from_file(folder.root / placement.target) for placement in before]
-    with options.progress_of("pictures") as progress:
-        embedded = classifier.embed((*in_folder, *found.pictures), progress)
-    everything = classifier.predict_embedded(embedded, options.thresholds)
-    predictions = _of_files(everything, {picture.file for picture in found.pictures})
-    labeled = zip(examples.pictures, examples.labels, strict=True)
-    left = folder.empty(set(predictions.contents)) if replaces else []
-    with options.progress_of(options.mode) as progress:
-        problems, replaced_links = folder.add(
-            predictions, options.mode, ((one.file, label) for one, label in labeled), progress
+    result = SortResult(folder, problems=tuple(problems), other_files=found.other_files)
+    if found.pictures:
+        before = () if replaces else folder.placements
+        in_folder = [StoredPicture.from_file(folder.root / one.target) for one in before]
+        with options.progress_of("pictures") as progress:
+            embedded = classifier.embed((*in_folder, *found.pictures), progress)
+        everything = classifier.predict_embedded(embedded, options.thresholds)
+        predictions = _of_files(everything, {picture.file for picture in found.pictures})
+        kept = folder.empty(set(predictions.contents)) if replaces else []
+        files = [picture.file for picture in examples.pictures]
+        labeled = zip(files, examples.labels, strict=True)
+        with options.progress_of(options.mode) as progress:
+            unplaced, links = folder.add(predictions, options.mode, labeled, progress)
+        result = replace(
+            result,
+            problems=(
+                *result.problems,
+                *classifier.problems,
+                *predictions.problems,
+                *kept,
+                *unplaced,
+            ),
+            examples=predictions.examples,
+            replaced_links=links,
         )
-    return SortResult(
-        folder,
-        problems=(*classifier.problems, *predictions.problems, *left, *problems),
-        examples=predictions.examples,
-        other_files=found.other_files,
-        replaced_links=replaced_links,
-    )
-
-
-def with_outputs(result: SortResult, options: SortOptions) -> SortResult:
-    """Write the tables and the contact sheet of everything in the folder."""
-    with options.progress_of("thumbnails") as progress:
-        evaluation = write_outputs(
-            result.folder,
-            result.problems,
-            parquet=options.parquet,
-            with_contact_sheet=options.contact_sheet,
-            evaluate=options.evaluate,
-            progress=progress,
-        )
-    return replace(result, evaluation=evaluation)
+    if folder.plans:
+        with options.progress_of("thumbnails") as progress:
+            evaluation = write_outputs(
+                folder,
+                result.problems,
+                parquet=options.parquet,
+                with_contact_sheet=options.contact_sheet,
+                evaluate=options.evaluate,
+                progress=progress,
+            )
+        result = replace(result, evaluation=evaluation)
+    return result
 
 
 def _of_files(predictions: Predictions, files: set[str]) -> Predictions:

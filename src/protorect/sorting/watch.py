@@ -20,7 +20,6 @@ from protorect.sorting.sort import (
     pictures_to_sort,
     sort_all,
     sort_pictures,
-    with_outputs,
 )
 
 SECONDS = 2.0  # between two scans
@@ -56,7 +55,7 @@ def watch(
                 new = replace(found, pictures=ready)
                 result = sort_pictures(folder, new, known, classifier, options)
                 failed |= {path: now[path] for path, _ in result.problems if path in now}
-                yield with_outputs(result, options)
+                yield result
             last = now
             time.sleep(SECONDS)
 

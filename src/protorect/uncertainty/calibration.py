@@ -97,25 +97,17 @@ def hold_out(
     unlabeled: Tensor,
     scores: Tensor,
 ) -> HeldOut:
-    """Classify each example with its label held out.
+    """Classify each example of a support set (n_support, dim) with its label held out.
 
-    Parameters
-    ----------
-    method
-        The method to calibrate.
-    cosine_method
-        The method whose scores are cosines with rectified prototypes.
-    support, labels
-        (n_support, dim) and (n_support,).
-    unlabeled, scores
-        (n, dim), and their scores by `method`, (n, ways).
+    `scores` (n, ways) are those of the unlabeled samples (n, dim) by `method`, the one to
+    calibrate; the scores of `cosine_method` are cosines with rectified prototypes.
     """
     unlabeled, scores = unlabeled[thinned(len(unlabeled))], scores[thinned(len(unlabeled))]
-    replacements = _replacements(scores)
+    replacements, counts = _replacements(scores), labels.bincount()
     parts: list[tuple[Tensor, ...]] = []
     for group in _groups(labels):
-        group = [i for i in group if _can_be_held_out(i, labels, replacements)]
-        if not group:
+        group = [i for i in group if counts[labels[i]] > 1 or replacements[labels[i]] is not None]
+        if not group:  # without it its class would have no example
             continue
         held = torch.zeros(len(labels), dtype=torch.bool)
         held[group] = True
@@ -163,12 +155,6 @@ def _groups(labels: Tensor) -> list[list[int]]:
         rounds[number].append(i)
     largest = -(-len(labels) // TASKS)
     return [some[i : i + largest] for some in rounds for i in range(0, len(some), largest)]
-
-
-def _can_be_held_out(example: int, labels: Tensor, replacements: list[int | None]) -> bool:
-    """Whether its class has an example without it."""
-    label = int(labels[example])
-    return replacements[label] is not None or int((labels == label).sum()) > 1
 
 
 def _similarity(probabilities: Tensor, cosines: Tensor, knn: Tensor) -> Tensor:

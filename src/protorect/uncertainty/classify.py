@@ -24,30 +24,19 @@ _ROWS_AT_ONCE = 16384
 
 @dataclass(frozen=True)
 class Classified:
-    """The result of `classify`; all arrays are (n,).
+    """Labels of n samples, and the name of the method that was used.
 
-    Parameters
-    ----------
-    best, second
-        Positions of the two most probable classes.
-    probability, second_probability
-        Their probabilities.
-    ood
-        Out-of-distribution score in 0 .. 1, higher is more out-of-distribution: about the share of
-        the samples of the classes that are more similar to their class.
-    method
-        The name of the method that was used.
-    temperature
-        The divisor of its scores in the softmax.
+    `best` and `second` (n,) are positions of the two most probable classes, `probability` and
+    `second_probability` (n,) their probabilities. `ood` (n,) is the out-of-distribution score in
+    0 .. 1: about the share of the samples of the classes that are more similar to their class.
     """
 
+    method: str
     best: NDArray[np.int64]
     second: NDArray[np.int64]
     probability: NDArray[np.float32]
     second_probability: NDArray[np.float32]
     ood: NDArray[np.float64]
-    method: str
-    temperature: float
 
 
 def method_for(name: str | Method | None, samples: int, ways: int) -> Method:
@@ -81,9 +70,9 @@ def classify(
     if cosine_method.name == chosen.name:
         cosine_method = chosen  # its scores are not computed twice
     scores = chosen(examples[None], known, rows[None])[0]
-    cosines = (
-        scores if cosine_method is chosen else cosine_method(examples[None], known, rows[None])[0]
-    )
+    cosines = scores
+    if cosine_method is not chosen:
+        cosines = cosine_method(examples[None], known, rows[None])[0]
     held_out = hold_out(chosen, cosine_method, examples, known, rows, scores)
     calibration = Calibration.from_held_out(held_out) if len(held_out.labels) else _UNCALIBRATED
     scored = Scored(rows, scores, cosines)
@@ -92,18 +81,8 @@ def classify(
         _columns(calibration, scored.part(slice(i, i + _ROWS_AT_ONCE)), neighbors)
         for i in range(0, len(rows), _ROWS_AT_ONCE)
     ]
-    best, second, first_probability, second_probability, ood = (
-        torch.cat(column).numpy() for column in zip(*parts, strict=True)
-    )
-    return Classified(
-        best,
-        second,
-        first_probability,
-        second_probability,
-        ood,
-        chosen.name,
-        calibration.temperature,
-    )
+    columns = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
+    return Classified(chosen.name, *columns)
 
 
 def _columns(calibration: Calibration, samples: Scored, neighbors: Scored) -> tuple[Tensor, ...]:
