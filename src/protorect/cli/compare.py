@@ -1,4 +1,4 @@
-"""`protorect compare`: every method on several feature sets in several worlds."""
+"""`protorect compare`: compare methods on several feature sets in several settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
-from protorect.cli.output import check_outputs, listed, show
+from protorect.cli.output import check_outputs, print_list, print_table
 from protorect.cli.progress import progress_bar
 from protorect.evaluation.compare import compare
 from protorect.evaluation.features import load_features
@@ -17,9 +17,9 @@ from protorect.report.comparison import comparison_json, comparison_page, compar
 from protorect.report.page import render_html, render_markdown
 
 DESCRIPTION = """\
-Compare methods on the same episodes of every feature set, in three worlds: equal classes, unequal
-ones, and foreign classes among the queries. Shows accuracy with 95 % intervals, speed, mean ranks
-and how far they must differ to mean something.
+Compare methods on the same episodes of every feature set, in three settings: balanced classes,
+unbalanced classes, and distractor classes among the queries. Prints accuracy with 95 % intervals,
+speed, mean ranks and the critical difference between ranks.
 
 FEATURES is what `protorect extract` wrote, or any .npz with features (n, dim) and labels (n,).
 """
@@ -32,19 +32,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--method", action="append", metavar="NAME", help="repeat for several; all if not given")
     add("--way", type=int, default=5, help="classes in an episode (%(default)s)")
     add("--shot", type=int, action="append", help="repeat for several (1 and 5)")
-    add("--query", type=int, default=15, help="queries of each class (%(default)s)")
-    add("--episodes", type=int, default=600, help="in every world (%(default)s)")
+    add("--query", type=int, default=15, help="queries per class (%(default)s)")
+    add("--episodes", type=int, default=600, help="in every setting (%(default)s)")
     add("--seed", type=int, default=0, help="of the episodes (%(default)s)")
-    add("--dirichlet", type=float, default=2.0, help="of the unequal classes (%(default)s)")
-    add("--distractors", type=int, default=5, help="foreign classes (%(default)s)")
+    add(
+        "--dirichlet", type=float, default=2.0, help="alpha of the unbalanced classes (%(default)s)"
+    )
+    add("--distractors", type=int, default=5, help="distractor classes (%(default)s)")
     add("--json", type=Path, metavar="OUT.json", help="write the results")
     add("--html", type=Path, metavar="OUT.html", help="write a page with tables and plots")
     add("--markdown", type=Path, metavar="OUT.md", help="the same, its plots in a folder figures")
-    add("--device", help="where to compute, as torch names it")
+    add("--device", help="where to compute, as a torch device")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Compare and print the tables; write what was asked for."""
+    """Compare, print the tables, and write the requested files."""
     methods = chosen_methods(options.method or list(METHODS))
     check_outputs((options.json, options.html, options.markdown), tuple(options.features))
     names = _names(options.features)
@@ -64,8 +66,8 @@ def run(options: argparse.Namespace) -> None:
             progress=progress,
         )
     for table in comparison_tables(comparison):
-        show(table)
-    listed("left out", [str(skipped) for skipped in comparison.left_out])
+        print_table(table)
+    print_list("left out", [str(skipped) for skipped in comparison.left_out])
     settings = _settings(options, names)
     if options.json is not None:
         write_text(options.json, comparison_json(comparison, settings))
@@ -82,17 +84,17 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _names(paths: list[Path]) -> list[str]:
-    """What the feature sets are called: the file names, or the paths where names are the same."""
+    """Names of the feature sets: the file names, or the paths where names are the same."""
     names = [path.stem if path.suffix == ".npz" else path.name for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
 def _settings(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
-    """What is needed to get the same results again."""
-    asked = ("way", "query", "episodes", "seed", "dirichlet", "distractors")
+    """Everything needed to get the same results again."""
+    names_of_options = ("way", "query", "episodes", "seed", "dirichlet", "distractors")
     return {
         "features": names,
         "shot": list(options.shot or (1, 5)),
-        **{name: getattr(options, name) for name in asked},
+        **{name: getattr(options, name) for name in names_of_options},
         "versions": versions(),
     }

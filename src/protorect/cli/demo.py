@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from protorect._utils.files import check_writable, write_text
-from protorect.cli.output import show
+from protorect.cli.output import print_table
 from protorect.cli.progress import progress_bar, training_progress
 from protorect.demo import Plan, demo_page, learn, measure
 from protorect.demo.page import pixels_table, span
@@ -30,9 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PAGE.html",
         help="where the page goes (%(default)s)",
     )
-    add("--episodes", type=int, default=600, help="how many tasks (%(default)s)")
-    add("--epochs", type=int, default=8, help="how long to train (%(default)s)")
-    add("--seed", type=int, default=0, help="of the training and the tasks (%(default)s)")
+    add("--episodes", type=int, default=600, help="number of episodes (%(default)s)")
+    add("--epochs", type=int, default=8, help="epochs of the training (%(default)s)")
+    add("--seed", type=int, default=0, help="of the training and the episodes (%(default)s)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -44,12 +44,12 @@ def run(options: argparse.Namespace) -> None:
     with progress_bar("episodes") as progress:
         result = measure(plan, learned, progress)
     write_text(options.out, demo_page(result))
-    show(
+    print_table(
         results_table(
             result.ablation,
             f"trained on the digits {span(BASE)}, tested on {span(NOVEL)}: {WAY}-way, "
             f"{QUERY} queries, {result.episodes} episodes, accuracy in %",
         )
     )
-    show(pixels_table(result, "the same episodes on pixels, and what the network has more"))
+    print_table(pixels_table(result, "the same episodes on pixels, and what the network has more"))
     print(options.out)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from protorect._utils.arrays import save_arrays
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
-from protorect.cli.output import check_outputs, show
+from protorect.cli.output import check_outputs, print_table
 from protorect.cli.progress import progress_bar
 from protorect.embedding.store import read_provenance
 from protorect.errors import DataError, OptionError
@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PACKED",
         help="for tft: the packed pictures that the features are of",
     )
-    add("--device", help="where to compute, as torch names it (cpu)")
+    add("--device", help="where to compute, as a torch device (cpu)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -143,7 +143,9 @@ def run(options: argparse.Namespace) -> None:
     results.sort(key=lambda result: (shots.index(result.shot), order.index(result.method)))
 
     title = f"{options.features.name}: {episodes.way}-way, {len(episodes)} episodes, accuracy in %"
-    show(results_table(results, title))  # first, so that it is shown if a file cannot be written
+    print_table(
+        results_table(results, title)
+    )  # first, so that it is shown if a file cannot be written
     for choice in choices:
         print(f"{choice.method}, {choice.shot}-shot: Z = {z_text(choice.z)}")
     if options.save_episodes is not None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from protorect.backbones.pretrained import pretrained_weights
-from protorect.cli.output import listed
+from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
 from protorect.embedding import extract
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "bfloat16", "float32"),
         help="of the network (%(default)s: bfloat16 where the processor is fast at it)",
     )
-    add("--device", default="cpu", help="where to compute, as torch names it (%(default)s)")
+    add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
     add(
         "--workers",
         type=int,
@@ -65,5 +65,5 @@ def run(options: argparse.Namespace) -> None:
         print(f"went on after {done.resumed} pictures", file=sys.stderr)
     if done.inverted:
         print("dark ink on a bright ground: dark and bright changed places", file=sys.stderr)
-    listed("could not be read", done.unreadable)
+    print_list("could not be read", done.unreadable)
     print(options.out if done.written else f"{options.out} (was there already)")

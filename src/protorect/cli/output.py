@@ -1,4 +1,4 @@
-"""Tables on standard output, and files that do not get in each other's way."""
+"""Tables and lists for the terminal, and checks of output files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from protorect._utils.files import check_writable
 from protorect.errors import OptionError
 from protorect.report.table import Table, terminal_table
 
-WIDE = 400  # columns where nobody looks at a screen: no name is cut
+WIDE = 400  # columns where the output is not a terminal, so that no name is cut
 
 
-def show(table: Table) -> None:
-    """Print a table; names are taken as they are, not as markup."""
+def print_table(table: Table) -> None:
+    """Print a table; names are printed verbatim, not as markup."""
     width = None if sys.stdout.isatty() else WIDE
     console = Console(width=width, markup=False, emoji=False, highlight=False)
     console.print(terminal_table(table))
 
 
-def listed(what: str, lines: Sequence[str], most: int | None = None, rest: str = "") -> None:
-    """Name on standard error what went wrong, at most so many; `rest` says where the others are."""
+def print_list(title: str, lines: Sequence[str], most: int | None = None, rest: str = "") -> None:
+    """Print lines on standard error, `most` of them; `rest` says where the others are."""
     if not lines:
         return
-    print(f"{len(lines)} {what}:", file=sys.stderr)
+    print(f"{len(lines)} {title}:", file=sys.stderr)
     for line in lines[:most]:
         print(f"  {line}", file=sys.stderr)
     if most is not None and len(lines) > most:
@@ -41,5 +41,5 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] 
             continue
         check_writable(path)
         if path.resolve() in taken and path.is_file() | (not path.exists()):
-            raise OptionError(f"{path} is named twice; give every file a name of its own.")
+            raise OptionError(f"{path} is named twice; give every file its own name.")
         taken.add(path.resolve())

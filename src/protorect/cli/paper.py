@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from protorect._utils.files import check_writable, write_text
-from protorect.cli.output import check_outputs, show
+from protorect.cli.output import check_outputs, print_table
 from protorect.cli.progress import progress_bar
 from protorect.errors import OptionError
 from protorect.paper.document import documents, measured_tables, paper_page
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
     check_outputs([options.html])
     records = _records(chosen or list(EXPERIMENTS.values()), options)
     for table in measured_tables(records):
-        show(table)
+        print_table(table)
     if options.html is not None:
         write_text(options.html, render_html(paper_page(records)))
         print(options.html)

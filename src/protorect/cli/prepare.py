@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from protorect.cli.output import listed
+from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
 from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import prepare
@@ -70,6 +70,6 @@ def _report(packed: PackedDataset) -> None:
         print(f"{name}: {record['images']} pictures of {len(record['class_names'])} classes")
     unreadable = [f"{one['path']}: {one['reason']}" for one in packed.manifest["unreadable"]]
     unused = packed.manifest["left_out"]
-    listed("could not be read", unreadable, _SHOWN, "all in manifest.json")
-    listed("not packed, being no picture of a class", unused, _SHOWN, "all in manifest.json")
+    print_list("could not be read", unreadable, _SHOWN, "all in manifest.json")
+    print_list("not packed, being no picture of a class", unused, _SHOWN, "all in manifest.json")
     print(packed.path)

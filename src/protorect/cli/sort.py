@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from protorect._utils.files import write_text
-from protorect.cli.output import check_outputs, listed
+from protorect.cli.output import check_outputs, print_list
 from protorect.cli.progress import progress_bar
 from protorect.sorting.sort import SortOptions, SortResult, sort_into
 from protorect.sorting.watch import watch
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         how.add_argument(
             f"--{mode}", dest="mode", action="store_const", const=mode, default="link", help=does
         )
-    add("--network", default="efficientnet-lite0", metavar="NAME", help="see below (%(default)s)")
+    add("--network", default="efficientnet-lite0", metavar="NAME", help="see above (%(default)s)")
     add(
         "--method",
         metavar="NAME",
@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "bfloat16", "float32"),
         help="of the network",
     )
-    add("--device", default="cpu", help="where to compute, as torch names it (%(default)s)")
+    add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -147,7 +147,7 @@ def _watch(
                     row = placement.prediction
                     print(f"{row.probability:5.0%} {row.folder}: {row.path}", flush=True)
                 problems = [f"{path}: {reason}" for path, reason in result.problems]
-                listed("could not be used", problems)
+                print_list("could not be used", problems)
                 failed |= bool(result.problems)
         except KeyboardInterrupt:
             pass
@@ -176,4 +176,4 @@ def _print_result(result: SortResult, out: Path) -> None:
             print(f"{len(pictures):7} {true} taken for {label}")
     print(out / "index.html" if (out / "index.html").exists() else out)
     problems = [f"{path}: {reason}" for path, reason in result.problems]
-    listed("could not be used", problems, MOST_NAMED, f"in {out / 'errors.csv'}")
+    print_list("could not be used", problems, MOST_NAMED, f"in {out / 'errors.csv'}")

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; repeat")
     add("--resume", action="store_true", help="continue the run in RUN")
     add("--tensorboard", action="store_true", help="also write event files, into RUN/tensorboard")
-    add("--device", default="cpu", help="where to compute, as torch names it (cpu)")
+    add("--device", default="cpu", help="where to compute, as a torch device (cpu)")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from protorect.cli.output import listed
+from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
 from protorect.errors import DataError
 from protorect.sorting.folder import open_folder, was_sorted_into
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     with open_folder(options.folder) as folder, progress_bar("pictures") as progress:
         pictures = len(folder.placements)
         problems = folder.undo(progress)
-    listed("left as they are", [f"{path}: {reason}" for path, reason in problems])
+    print_list("left as they are", [f"{path}: {reason}" for path, reason in problems])
     if not problems:
         print(f"{pictures} pictures are as they were")
     return 1 if problems else 0
