@@ -163,7 +163,7 @@ def test_one_episode_has_no_interval(files, capsys):
         ("good.npz --json blocked/o.json", "cannot write blocked/o.json"),
         ("good.npz --save-episodes .", "it is a folder; give the name of a file"),
         ("good.npz --load-episodes good.npz", "has no array support, query, query_way"),
-        ("good.npz --load-episodes e.npz --shot 2", "have 1 shots; 2 cannot be taken"),
+        ("good.npz --load-episodes e.npz --shot 2", "have 1 shots; 2 cannot be selected"),
         ("good.npz --load-episodes e.npz --way 4", "--way 4 does not agree with e.npz"),
         ("good.npz --load-episodes e.npz --dirichlet 2", "--dirichlet is for sampling"),
         ("shuffled.npz --load-episodes e.npz", "or from these in another order"),

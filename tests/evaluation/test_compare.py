@@ -67,7 +67,7 @@ def test_every_setting_has_the_episodes_of_evaluate():
 def test_a_setting_that_a_feature_set_is_too_small_for_is_reported():
     comparison = compare({"small": features(7)}, ["cspn"], shot=[1], query=5, episodes=5)
     assert [column.setting for column in comparison.columns] == [s.name for s in settings()[:2]]
-    (skipped,) = comparison.left_out
+    (skipped,) = comparison.skipped
     assert (skipped.features, skipped.needed, skipped.classes) == ("small", 10, 7)
     assert str(skipped).startswith("small, 5 distractor classes: ")
     assert str(skipped) in render_html(comparison_page(comparison, {}))

@@ -94,7 +94,7 @@ def test_fewer_shots_are_the_same_episodes_with_less_support():
     five, one = draw(shot=5, query=10), draw(shot=1, query=10)
     assert (five.query == one.query).all()
     assert (five.with_shot(1).support == one.support).all()
-    with pytest.raises(OptionError, match="have 5 shots; 6 cannot be taken"):
+    with pytest.raises(OptionError, match="have 5 shots; 6 cannot be selected"):
         five.with_shot(6)
 
 

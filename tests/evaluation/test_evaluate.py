@@ -142,5 +142,5 @@ def test_what_cannot_be_evaluated_is_refused(feature_set):
     with pytest.raises(OptionError, match="device 'abacus'"):
         evaluate(*feature_set, device="abacus")
     episodes = sample_episodes(np.repeat(np.arange(30), 40))
-    with pytest.raises(DataError, match="drawn from another feature file"):
+    with pytest.raises(DataError, match="sampled from another feature file"):
         evaluate(*feature_set, episodes=episodes, shot=1)

@@ -48,15 +48,15 @@ def test_read_only_and_mapped_arrays(tmp_path):
         (ROWS[:, :0], LABELS, r"features must be \(n, dim\), got shape \(3, 0\)"),
         (ROWS, LABELS[:2], r"got 3 rows of features and labels of shape \(2,\)"),
         (ROWS, [7, 7, 7], "all labels are 7; at least two classes"),
-        (ROWS, [0.0, 1.0, np.nan], "a label is not a number"),
-        (np.ma.masked_less(ROWS, 1), LABELS, "features are masked"),
+        (ROWS, [0.0, 1.0, np.nan], "a label is NaN"),
+        (np.ma.masked_less(ROWS, 1), LABELS, "features are a masked array"),
         (torch.zeros(3, 2, dtype=torch.complex64), LABELS, "a dense tensor of real numbers"),
         (ROWS, np.array([{}, 1, 2], dtype=object), "labels must be numbers or strings"),
         (ROWS.astype(complex), LABELS, "features must be numbers, they are complex128"),
         (ROWS.astype(str), LABELS, "features must be numbers"),
         ([[1, np.nan], [1, 2], [np.inf, 0]], LABELS, "2 of 3 feature rows .*: row 0, 2. Remove"),
         (np.full((9, 2), np.nan), np.arange(9), "9 of 9 feature rows .*: row 0, 1, 2, 3, 4, ..."),
-        (np.full((3, 2), 3e38, np.float32), LABELS, "feature row 0 is too long to be normalised"),
+        (np.full((3, 2), 3e38, np.float32), LABELS, "feature row 0 has a norm too large"),
     ],
 )
 def test_what_cannot_be_used_is_named(features, labels, message):

@@ -84,7 +84,7 @@ def test_what_did_not_make_the_features_is_refused(made, tmp_path):
     for changes, message in [
         ({"network": tmp_path / "other.safetensors"}, "packed: weights differs. Give what"),
         ({"packed": tmp_path / "other"}, "other: pictures differs. Give what"),
-        ({"features": tmp_path / "plain.npz"}, "does not say which pictures made it"),
+        ({"features": tmp_path / "plain.npz"}, "does not say which pictures it was made from"),
         ({"packed": tmp_path}, "is not a packed data set"),
         ({"network": "conv65"}, "unknown run, weights file or pretrained backbone"),
         ({"packed": tmp_path / "val"}, "unknown split of .*val 'test'"),

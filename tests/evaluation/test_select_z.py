@@ -80,7 +80,7 @@ def test_the_grid_ends_with_no_limit():
 
 
 def test_nothing_to_choose_from_is_an_error(validation):
-    with pytest.raises(OptionError, match="no Z given"):
+    with pytest.raises(OptionError, match="no Z was given"):
         choose_z(*validation, ["bd-i"], shot=[1], tried=())
 
 

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
         )
     for table in comparison_tables(comparison):
         print_table(table)
-    print_list("left out", [str(skipped) for skipped in comparison.left_out])
+    print_list("left out", [str(skipped) for skipped in comparison.skipped])
     settings = _settings(options, names)
     if options.json is not None:
         write_text(options.json, comparison_json(comparison, settings))

@@ -88,13 +88,13 @@ class Comparison:
         Names, in the order of every column's results.
     columns
         One for each feature set, setting and shot.
-    left_out
+    skipped
         The settings that a feature set is too small for.
     """
 
     methods: tuple[str, ...]
     columns: tuple[Column, ...]
-    left_out: tuple[Skipped, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
@@ -109,10 +109,10 @@ class Comparison:
 
     @property
     def critical_difference(self) -> float:
-        """By which two mean ranks must differ to be told apart (Nemenyi's test, 5 %).
+        """Least significant difference of two mean ranks (Nemenyi's test, 5 %).
 
-        Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", 2006. Columns
-        that share a feature set are not independent of each other, so it is a guide.
+        Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", 2006. It is only
+        a guide: columns of the same feature set are not independent.
         """
         k, n = len(self.methods), len(self.columns)
         if k < 2:
@@ -122,13 +122,13 @@ class Comparison:
 
     @property
     def behind_best(self) -> NDArray[np.float64]:
-        """By how many points every method is behind the best one at worst, (methods,)."""
+        """Largest distance to the best method in any column, in points, (methods,)."""
         accuracies = self.accuracies
         return np.asarray((accuracies.max(axis=1, keepdims=True) - accuracies).max(axis=0))
 
     @property
     def episodes_per_second(self) -> NDArray[np.float64]:
-        """Of every method over all columns, (methods,); reading the features is not counted."""
+        """Speed of every method over all columns, (methods,), without reading the features."""
         episodes = sum(column.results[0].episodes for column in self.columns)
         seconds = np.array([[r.seconds for r in column.results] for column in self.columns])
         return np.asarray(episodes / np.maximum(seconds.sum(axis=0), 1e-9))
@@ -155,25 +155,25 @@ def compare(
     tables
         Features (n, dim) and labels (n,) by name.
     methods
-        Names; all there are if not given.
+        Names; all methods if not given.
     way, shot, query, episodes, seed, device
         See `evaluate`.
     dirichlet, distractors
-        Of the second and the third setting, see `settings`.
+        Parameters of the second and the third setting, see `settings`.
     progress
-        Called with the episodes done and to do.
+        Called with the number of episodes done and the number of all.
     """
     chosen = chosen_methods(methods)
     all_settings = settings(dirichlet, distractors)
     total = len(tables) * len(all_settings) * len(shot) * episodes
     columns: list[Column] = []
-    left_out: list[Skipped] = []
+    skipped: list[Skipped] = []
     shape: dict[str, Any] = {"way": way, "shot": shot, "query": query, "episodes": episodes}
     for i, (name, (features, labels)) in enumerate(tables.items()):
         classes = len(np.unique(np.asarray(labels)))
         for j, setting in enumerate(all_settings):
             if way <= classes < way + setting.distractors:
-                left_out.append(Skipped(name, setting.name, way + setting.distractors, classes))
+                skipped.append(Skipped(name, setting.name, way + setting.distractors, classes))
                 continue
             before = (i * len(all_settings) + j) * len(shot) * episodes
             try:
@@ -191,7 +191,7 @@ def compare(
             except ProtorectError as error:
                 raise type(error)(f"{name}: {error}") from error
             columns += _columns(name, setting, shot, results)
-    return Comparison(tuple(one.name for one in chosen), tuple(columns), tuple(left_out))
+    return Comparison(tuple(one.name for one in chosen), tuple(columns), tuple(skipped))
 
 
 def _columns(

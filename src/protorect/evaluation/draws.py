@@ -1,4 +1,7 @@
-"""Random draws without replacement, many at once."""
+"""Vectorized random sampling without replacement.
+
+The order of the random numbers defines the published episodes: it must not change.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-MANY = 64  # draws from which on shuffling everything beats remembering what was touched
-_BLOCK = 4_000_000  # random keys held at a time
+MANY = 64  # draws above which shuffling everything is faster than `_swap`
+_BLOCK = 4_000_000  # random keys in memory at a time
 
 
 def draw_distinct(
@@ -20,13 +23,13 @@ def draw_distinct(
     Parameters
     ----------
     rng
-        The source of randomness.
+        Random number generator.
     sizes
-        (rows,), how many numbers each row draws from.
+        (rows,), the numbers of row i are drawn from 0 .. sizes[i] - 1.
     count
-        How many to draw. With the same `shuffle`, fewer draws are the first of more draws.
+        Number of draws. With the same `shuffle`, fewer draws are the first of more draws.
     shuffle
-        Whether to shuffle all numbers, which is faster for many draws; decided here if None.
+        Whether to shuffle all numbers, which is faster for many draws; automatic if None.
 
     Returns
     -------
@@ -39,13 +42,15 @@ def draw_distinct(
 
 
 def _swap(rng: np.random.Generator, sizes: Ints, count: int) -> Ints:
-    """The first steps of a Fisher-Yates shuffle that only remembers the places it has touched.
+    """The first steps of a Fisher-Yates shuffle that stores only the places it has changed.
 
-    Step i exchanges place i with a random later one. Any place still holds its own number unless
-    an earlier step moved another there.
+    Step i exchanges place i with a random later one. A place holds its own number unless an
+    earlier step has moved another there.
     """
-    places = np.empty((count, len(sizes)), dtype=np.int32)  # what step i exchanged place i with
-    moved = np.empty_like(places)  # the number that step i put there
+    places = np.empty(
+        (count, len(sizes)), dtype=np.int32
+    )  # the place that step i exchanged with place i
+    moved = np.empty_like(places)  # the number that step i moved there
     drawn = np.empty_like(places)
     for i in range(count):
         places[i] = i + rng.integers(0, np.maximum(sizes - i, 1))

@@ -1,14 +1,14 @@
-"""Few-shot episodes: seeded, leak-free, drawn all at once, saved and loaded.
+"""Few-shot episodes: sampled with a seed, checked, saved and loaded.
 
-An episode is rows of a feature table: a few labelled ones per class (the support) and unlabelled
-ones (the queries). Episodes are data: the same file gives two programs the same tasks.
+An episode is a set of rows of a feature table: a few labeled ones per class (the support) and
+unlabeled ones (the queries). A file of episodes gives two programs the same tasks.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from protorect._utils.arrays import load_arrays, physical_memory, save_arrays
+from protorect._utils.parameters import check_whole
 from protorect.errors import DataError, OptionError
 from protorect.evaluation.draws import MANY, Ints, draw_distinct
 
 DISTRACTOR = -1  # the class position of a query that belongs to none of the episode's classes
-_BYTES_A_SAMPLE = 40  # at most, while episodes are drawn
+_BYTES_PER_SAMPLE = 40  # at most, while episodes are sampled
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,9 @@ class Episodes:
     Parameters
     ----------
     support
-        (episodes, way, shot), rows of the labelled samples.
+        (episodes, way, shot), rows of the labeled samples.
     query
-        (episodes, n_query), rows of the unlabelled ones, class after class, distractors last.
+        (episodes, n_query), rows of the unlabeled samples.
     query_way
         (episodes, n_query), position 0 .. way - 1 of each query's class in its episode, or
         `DISTRACTOR`. For scoring only: methods never see it.
@@ -44,10 +45,10 @@ class Episodes:
 
     def __post_init__(self) -> None:
         for name in ("support", "query", "query_way"):
-            given = np.asarray(getattr(self, name))
-            if given.dtype.kind not in "iu":
-                raise DataError(f"{name} must hold integers, it holds {given.dtype}.")
-            object.__setattr__(self, name, given.astype(np.int64, copy=False))
+            array = np.asarray(getattr(self, name))
+            if array.dtype.kind not in "iu":
+                raise DataError(f"{name} must hold integers, it holds {array.dtype}.")
+            object.__setattr__(self, name, array.astype(np.int64, copy=False))
         if self.support.ndim != 3 or self.query.ndim != 2 or 0 in self.support.shape[1:]:
             raise DataError(
                 "episodes need support (episodes, way, shot) and query (episodes, n_query), "
@@ -78,19 +79,19 @@ class Episodes:
 
     @property
     def query_per_class(self) -> int:
-        """Number of queries of each class, on average; distractors not counted."""
+        """Number of queries per class, on average, without distractors."""
         return round(int((self.query_way != DISTRACTOR).sum()) / (len(self) * self.way))
 
     def with_shot(self, shot: int) -> Episodes:
         """The same episodes with only the first `shot` support samples of each class."""
         if not 1 <= shot <= self.shot:
-            raise OptionError(f"these episodes have {self.shot} shots; {shot} cannot be taken.")
+            raise OptionError(f"these episodes have {self.shot} shots; {shot} cannot be selected.")
         return Episodes(self.support[:, :, :shot], self.query, self.query_way)
 
     def first(self, count: int) -> Episodes:
         """The first `count` of these episodes."""
         if not 1 <= count <= len(self):
-            raise OptionError(f"there are {len(self)} episodes; the first {count} cannot be taken.")
+            raise OptionError(f"there are {len(self)} episodes; {count} cannot be selected.")
         return Episodes(self.support[:count], self.query[:count], self.query_way[:count])
 
     def check_rows(self, n_rows: int) -> None:
@@ -100,31 +101,31 @@ class Episodes:
         if lowest < 0 or highest >= n_rows:
             raise DataError(
                 f"these episodes use rows {lowest} .. {highest}, the features have {n_rows} rows: "
-                "they were drawn from another feature file."
+                "they were sampled from another feature file."
             )
 
     def check_labels(self, labels: NDArray[Any]) -> None:
-        """Raise DataError if these episodes were not drawn from rows with these labels (n,)."""
+        """Raise DataError if these episodes cannot come from rows with these labels (n,)."""
         self.check_rows(len(labels))
         classes = np.unique(labels, return_inverse=True)[1]
-        support = classes[self.support]  # (episodes, way, shot)
-        own, query = support[:, :, 0], classes[self.query]
-        told = np.take_along_axis(own, self.query_way.clip(min=0), axis=1)
-        foreign = self.query_way == DISTRACTOR
-        known = (query[:, :, None] == own[:, None, :]).any(axis=2) if foreign.any() else False
+        support, query = classes[self.support], classes[self.query]
+        ways = support[:, :, 0]  # the class at each position, (episodes, way)
+        expected = np.take_along_axis(ways, self.query_way.clip(min=0), axis=1)
+        distractor = self.query_way == DISTRACTOR
+        known = (query[:, :, None] == ways[:, None, :]).any(axis=2) if distractor.any() else False
         agree = (
-            (support == own[:, :, None]).all()
-            and not _repeated(own)
-            and (foreign | (query == told)).all()
-            and not (foreign & known).any()
+            (support == ways[:, :, None]).all()
+            and not _has_repeats(ways)
+            and (distractor | (query == expected)).all()
+            and not (distractor & known).any()
         )
         if not agree:
             raise DataError(
-                "these episodes do not agree with the labels: they were drawn from other features, "
-                "or from these in another order."
+                "these episodes do not agree with the labels: they were sampled from other "
+                "features, or from these in another order."
             )
-        if _repeated(np.concatenate([self.support.reshape(len(self), -1), self.query], axis=1)):
-            raise DataError("an episode has the same row twice: its queries are not new to it.")
+        if _has_repeats(np.concatenate([self.support.reshape(len(self), -1), self.query], axis=1)):
+            raise DataError("an episode has the same row twice; no row may be used twice.")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with support, query and query_way."""
@@ -132,7 +133,7 @@ class Episodes:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Episodes:
-        """Read what `save`, or another program that keeps to the format, wrote."""
+        """Read a .npz file with support, query and query_way."""
         arrays = load_arrays(path, required=("support", "query", "query_way"))
         try:
             return cls(**arrays)
@@ -151,30 +152,33 @@ def sample_episodes(
     dirichlet: float | None = None,
     distractors: int = 0,
 ) -> Episodes:
-    """Draw episodes from labelled rows; support and queries never share a row.
+    """Sample episodes from labeled rows; support and queries never share a row.
 
-    The queries are drawn before the support, so that with equal classes a smaller `shot` gives
-    the same episodes with fewer support samples.
+    The queries of an episode come class by class, distractors last. They are sampled before the
+    support, so that with balanced classes a smaller `shot` gives the same episodes with fewer
+    support samples.
 
     Parameters
     ----------
     labels
         (n,), the class of every row: numbers or strings.
     way, shot, query
-        Classes in an episode, support samples and queries of each.
+        Classes per episode, support samples and queries per class.
     episodes
-        How many.
+        Number of episodes.
     seed
         The same seed gives the same episodes.
     dirichlet
-        If given, the way x query queries are shared out among the classes in proportions drawn
-        from a Dirichlet distribution with this alpha, as far as the classes have samples.
+        If given, the way x query queries are distributed over the classes in proportions from a
+        Dirichlet distribution with this concentration, as far as the classes have samples.
     distractors
-        Further classes with `query` samples each that belong to none of the episode's classes.
+        Number of further classes per episode, whose `query` samples each have no correct class.
     """
-    _check_counts(at_least=2, way=way)
-    _check_counts(at_least=1, shot=shot, query=query, episodes=episodes)
-    _check_counts(at_least=0, distractors=distractors, seed=seed)
+    check_whole("way", way, 2)
+    for name, count in {"shot": shot, "query": query, "episodes": episodes}.items():
+        check_whole(name, count, 1)
+    check_whole("distractors", distractors)
+    check_whole("seed", seed)
     if dirichlet is not None and not (isinstance(dirichlet, Real) and 0 < dirichlet <= 1e6):
         raise OptionError(f"dirichlet is {dirichlet!r}; it must be above 0, and 1e6 at most.")
     names, rows, starts, sizes = _rows_by_class(np.asarray(labels))
@@ -182,35 +186,29 @@ def sample_episodes(
     _check_memory(episodes * (way + distractors) * (shot + query))
 
     rng = np.random.default_rng(seed)
-    everyone = np.full(episodes, len(names))
-    classes = draw_distinct(rng, everyone, way + distractors)  # (episodes, way + distractors)
+    # (episodes, way + distractors)
+    classes = draw_distinct(rng, np.full(episodes, len(names)), way + distractors)
     counts = np.full(classes.shape, query)  # queries of each class
     if dirichlet is not None:
         proportions = rng.dirichlet(np.full(way, dirichlet), size=episodes)
-        counts[:, :way] = _shared_out(proportions, way * query, sizes[classes[:, :way]] - shot)
+        counts[:, :way] = _whole_counts(proportions, way * query, sizes[classes[:, :way]] - shot)
 
     most = int(counts.max())
-    drawn = draw_distinct(rng, sizes[classes.ravel()], most + shot, shuffle=most > MANY)
-    drawn = drawn.reshape(*classes.shape, most + shot) + starts[classes][..., None]
-    # Of its draws, a class gives the first ones to the queries and the next ones to the support.
-    asked = np.arange(most) < counts[..., None]  # (episodes, way + distractors, most)
-    behind = counts[:, :way, None] + np.arange(shot)  # (episodes, way, shot)
-    positions = np.append(np.arange(way), np.full(distractors, DISTRACTOR))
+    samples = draw_distinct(rng, sizes[classes.ravel()], most + shot, shuffle=most > MANY)
+    samples = samples.reshape(*classes.shape, most + shot) + starts[classes][..., None]
+    # The first samples of a class are queries, the next ones are support.
+    is_query = np.arange(most) < counts[..., None]  # (episodes, way + distractors, most)
+    next_ones = counts[:, :way, None] + np.arange(shot)  # (episodes, way, shot)
+    positions = np.append(np.arange(way), np.full(distractors, DISTRACTOR))[:, None]
     return Episodes(
-        support=rows[np.take_along_axis(drawn[:, :way], behind, axis=-1)],
-        query=rows[drawn[..., :most][asked]].reshape(episodes, -1),
-        query_way=np.broadcast_to(positions[:, None], asked.shape)[asked].reshape(episodes, -1),
+        support=rows[np.take_along_axis(samples[:, :way], next_ones, axis=-1)],
+        query=rows[samples[..., :most][is_query]].reshape(episodes, -1),
+        query_way=np.broadcast_to(positions, is_query.shape)[is_query].reshape(episodes, -1),
     )
 
 
-def _check_counts(at_least: int, **counts: int) -> None:
-    for name, count in counts.items():
-        if not isinstance(count, Integral) or count < at_least:
-            raise OptionError(f"{name} is {count!r}; it must be a whole number from {at_least} up.")
-
-
 def _check_memory(samples: int) -> None:
-    if samples * _BYTES_A_SAMPLE > physical_memory():
+    if samples * _BYTES_PER_SAMPLE > physical_memory():
         raise OptionError(
             f"episodes of {samples:,} samples in all do not fit into memory. Ask for fewer "
             "episodes at a time, with another seed each time."
@@ -218,7 +216,7 @@ def _check_memory(samples: int) -> None:
 
 
 def _rows_by_class(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints, Ints, Ints]:
-    """The classes, the rows sorted by class, and where each class starts and how long it is."""
+    """Class names, row numbers sorted by class, and start and size of each class in them."""
     if labels.ndim != 1 or len(labels) == 0:
         raise DataError(f"labels must be one per row, (n,), got shape {labels.shape}.")
     names, numbers, sizes = np.unique(labels, return_inverse=True, return_counts=True)
@@ -241,26 +239,27 @@ def _check_enough(names: NDArray[Any], sizes: Ints, classes: int, shot: int, que
         )
 
 
-def _repeated(rows: Ints) -> bool:
-    """Whether a number stands twice in a row of (n, m)."""
-    ordered = np.sort(rows, axis=1)
+def _has_repeats(numbers: Ints) -> bool:
+    """Whether a row of (n, m) has the same number twice."""
+    ordered = np.sort(numbers, axis=1)
     return bool((ordered[:, 1:] == ordered[:, :-1]).any())
 
 
-def _shared_out(proportions: NDArray[np.float64], total: int, room: Ints) -> Ints:
-    """Whole numbers (episodes, way) near proportions x total that sum to total and fit the room.
+def _whole_counts(proportions: NDArray[np.float64], total: int, capacity: Ints) -> Ints:
+    """Whole numbers (episodes, way) near proportions x total, with that sum, within the capacity.
 
-    Largest remainders first; what does not fit a class goes to those with most of a share.
+    Rounded by the largest remainders. What exceeds the capacity of a class goes to the classes
+    with the largest proportions that have capacity left.
     """
     exact = proportions * total
     counts = np.floor(exact).astype(np.int64)
     missing = total - counts.sum(axis=1, keepdims=True)
     by_remainder = np.argsort(np.argsort(counts - exact, axis=1), axis=1)
-    counts = np.minimum(counts + (by_remainder < missing), room)
+    counts = np.minimum(counts + (by_remainder < missing), capacity)
     order = np.argsort(-proportions, axis=1)
-    space = np.take_along_axis(room - counts, order, axis=1)
-    rest = total - counts.sum(axis=1, keepdims=True)
-    extra = np.clip(rest - (np.cumsum(space, axis=1) - space), 0, space)
-    shared: Ints = counts.copy()
-    np.put_along_axis(shared, order, np.take_along_axis(counts, order, axis=1) + extra, axis=1)
-    return shared
+    free = np.take_along_axis(capacity - counts, order, axis=1)
+    excess = total - counts.sum(axis=1, keepdims=True)
+    extra = np.clip(excess - (np.cumsum(free, axis=1) - free), 0, free)
+    filled: Ints = counts.copy()
+    np.put_along_axis(filled, order, np.take_along_axis(counts, order, axis=1) + extra, axis=1)
+    return filled

@@ -1,4 +1,4 @@
-"""Features x methods x episodes -> results with intervals."""
+"""Accuracy of methods on episodes of a feature table, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -25,20 +25,18 @@ from protorect.methods import Method, chosen_methods
 
 @dataclass(frozen=True)
 class Result:
-    """How well one method did on one set of episodes.
+    """Accuracy of one method on a set of episodes.
 
     Parameters
     ----------
     method
         Its name, options included.
-    way, shot
-        Of the episodes.
-    query
-        Queries per class that were asked for, or the average number where the episodes were loaded.
+    way, shot, query
+        Classes per episode, support samples per class, queries per class on average.
     accuracy, ci95
-        Mean over the episodes in percent, and the half-width of its 95 % interval.
+        Mean over the episodes in percent, and the half-width of its 95 % confidence interval.
     seconds
-        What the method took on all episodes, reading the features not included.
+        Time of the method on all episodes, without reading the features.
     per_episode
         (episodes,), accuracy in percent.
     predictions
@@ -59,9 +57,9 @@ class Result:
     def of(
         cls, method: str, episodes: Episodes, predicted: NDArray[np.int32], seconds: float
     ) -> Result:
-        """From the class positions (episodes, n_query) that a method predicted."""
+        """The result of predicted class positions (episodes, n_query)."""
         scored = episodes.query_way != DISTRACTOR
-        right = (predicted == episodes.query_way).sum(axis=1)  # no prediction equals DISTRACTOR
+        right = (predicted == episodes.query_way).sum(axis=1)  # a distractor is never right
         accuracies = 100 * right / scored.sum(axis=1)
         return cls(
             method,
@@ -80,7 +78,7 @@ class Result:
         return len(self.per_episode)
 
     def minus(self, other: Result) -> Estimate:
-        """Paired difference of the accuracies on the same episodes, with its own interval."""
+        """Paired difference of the accuracies on the same episodes, with its interval."""
         return paired_difference(self.per_episode, other.per_episode)
 
 
@@ -108,19 +106,18 @@ def evaluate(
     labels
         (n,), numbers or strings.
     methods
-        Names, with options where wanted: "bd-cspn", "bd-cspn:z=4,epsilon=20"; "all" for all.
+        Names, with or without options: "bd-cspn", "bd-cspn:z=4,epsilon=20"; "all" for all.
     shot
-        One or several, which share their classes and queries; 1 and 5 if not given, or what
-        given episodes have.
+        One or several, which share their classes and queries; 1 and 5 if not given, or the shot
+        of given `Episodes`.
     way, query, seed, dirichlet, distractors
-        Of the episodes, see `sample_episodes`.
+        See `sample_episodes`; not used with given `Episodes`.
     episodes
-        How many to draw, or `Episodes` that were drawn before from these labels; then `way`,
-        `query`, `seed`, `dirichlet` and `distractors` are theirs.
+        Number of episodes to sample, or `Episodes` that were sampled from these labels.
     device
-        Where to compute; where the features are, if not given.
+        Where to compute; by default where the features are.
     progress
-        Called with the episodes done and to do.
+        Called with the number of episodes done and the number of all.
 
     Returns
     -------
@@ -158,7 +155,7 @@ def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[i
         if not isinstance(one, Integral) or one < 1:
             raise OptionError(f"shot is {one!r}; it must be a whole number from 1 up.")
     if not shots:
-        raise OptionError("no shot given.")
+        raise OptionError("no shot given; give at least one.")
     return [int(one) for one in shots]
 
 

@@ -1,4 +1,4 @@
-"""Features of pictures with their labels, as arrays, from a file or from a store."""
+"""Features with their labels: as a table on a device, in a file, in a store."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from protorect.errors import DataError
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Feature rows on a device, with what makes each a unit row.
+    """Feature rows on a device, with the inverse of their norms.
 
     Parameters
     ----------
     rows
         (n, dim), floating point of any width.
     scale
-        (n,), one over the length of each row; 0 for a zero row.
+        (n,), one over the norm of each row; 0 for a zero row.
     labels
         (n,), the class of every row: numbers or strings.
     """
@@ -44,7 +44,7 @@ class FeatureTable:
         labels: ArrayLike | Tensor,
         device: str | torch.device | None = None,
     ) -> FeatureTable:
-        """Check features (n, dim) and labels (n,) and bring them to the device."""
+        """Check features (n, dim) and labels (n,), and move the features to the device."""
         rows = on_device(_as_tensor(features), device)
         names = plain_labels(labels)
         if rows.ndim != 2 or 0 in rows.shape:
@@ -62,32 +62,32 @@ class FeatureTable:
 
 
 def plain_labels(labels: ArrayLike | Tensor) -> NDArray[Any]:
-    """Labels as an array of numbers or of strings; strings may come as objects."""
+    """Labels as an array of numbers or of strings; objects that are strings are converted."""
     names = np.asarray(labels.detach().cpu() if isinstance(labels, Tensor) else labels)
     if names.dtype == object and all(isinstance(name, str) for name in names.flat):
         names = names.astype(str)
     if names.dtype.kind not in "biufSU":
         raise DataError(f"labels must be numbers or strings, they are {names.dtype}.")
     if names.dtype.kind == "f" and np.isnan(names).any():
-        raise DataError("a label is not a number (NaN); name every row's class.")
+        raise DataError("a label is NaN; give every row a class.")
     return names
 
 
 def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Features (n, dim) and labels (n,) of a .npz file or a store; names where it has names.
+    """Features (n, dim) and labels (n,) of a .npz file or a feature store.
 
-    The features of a store are memory-mapped, not read.
+    Labels are class names if the file has them. The features of a store are memory-mapped.
     """
     path = Path(path)
     if path.is_dir():
         store = FeatureStore.open(path)
-        return store.features, _named(path, store.labels, np.array(store.class_names))
+        return store.features, _with_names(path, store.labels, np.array(store.class_names))
     arrays = load_arrays(path, required=("features", "labels"), optional=("class_names",))
-    return arrays["features"], _named(path, arrays["labels"], arrays.get("class_names"))
+    return arrays["features"], _with_names(path, arrays["labels"], arrays.get("class_names"))
 
 
-def _named(path: Path, labels: NDArray[Any], names: NDArray[Any] | None) -> NDArray[Any]:
-    """The names of labels that are positions, where there are names and no two are the same."""
+def _with_names(path: Path, labels: NDArray[Any], names: NDArray[Any] | None) -> NDArray[Any]:
+    """Class names instead of class numbers, if there are names and all are different."""
     if names is None or labels.dtype.kind not in "iu" or labels.size == 0:
         return labels
     if names.ndim != 1:
@@ -97,7 +97,7 @@ def _named(path: Path, labels: NDArray[Any], names: NDArray[Any] | None) -> NDAr
             f"{path}: {len(names)} class_names for labels {labels.min()} .. {labels.max()}; "
             "labels must be positions in class_names."
         )
-    distinct = len(np.unique(names)) == len(names)  # else a name would merge two classes
+    distinct = len(np.unique(names)) == len(names)  # a common name would merge two classes
     return names[labels] if distinct else labels
 
 
@@ -107,7 +107,7 @@ def save_features(
     labels: ArrayLike,
     class_names: ArrayLike | None = None,
 ) -> None:
-    """Write a .npz feature file: features (n, dim), labels (n,), names of the labels' numbers."""
+    """Write a .npz file of features (n, dim) and labels (n,), positions in class_names."""
     named = {} if class_names is None else {"class_names": plain_labels(class_names)}
     save_arrays(path, features=np.asarray(features), labels=plain_labels(labels), **named)
 
@@ -119,7 +119,7 @@ def _as_tensor(features: ArrayLike | Tensor) -> Tensor:
             raise DataError("features must be a dense tensor of real numbers.")
     else:
         if np.ma.isMaskedArray(features):
-            raise DataError("features are masked; fill or remove what is masked first.")
+            raise DataError("features are a masked array; fill or remove the masked values first.")
         array = np.asarray(features)
         if array.dtype.kind not in "fiub":
             raise DataError(f"features must be numbers, they are {array.dtype}.")
@@ -130,7 +130,7 @@ def _as_tensor(features: ArrayLike | Tensor) -> Tensor:
 
 
 def _check_finite(rows: Tensor, norms: Tensor) -> None:
-    """Norms are finite just where a row is, so only the suspicious rows are looked at."""
+    """Raise DataError if a row is not finite; only rows with such a norm are searched."""
     suspects = torch.isfinite(norms).logical_not().nonzero().flatten()
     broken = suspects[~torch.isfinite(rows[suspects]).all(dim=1)].tolist()
     if broken:
@@ -140,4 +140,4 @@ def _check_finite(rows: Tensor, norms: Tensor) -> None:
             f"{shown}. Remove or repair them."
         )
     if len(suspects):
-        raise DataError(f"feature row {int(suspects[0])} is too long to be normalised.")
+        raise DataError(f"feature row {int(suspects[0])} has a norm too large to be normalized.")

@@ -1,4 +1,4 @@
-"""Methods that fine-tune the network, on episodes of the pictures that features were made from."""
+"""Methods that fine-tune the network, on episodes of the pictures behind a feature file."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from protorect.methods import PictureMethod
 
 @dataclass(frozen=True)
 class Pictures:
-    """A trained network, and the pictures it is to look at.
+    """A trained network and pictures.
 
     Parameters
     ----------
     backbone, preprocessing
-        The network, and what it wants done to a picture.
+        The network, and the preprocessing of its pictures.
     images
         (n, height, width, channels) uint8; row i is the picture behind row i of the features.
     """
@@ -54,7 +54,7 @@ class Pictures:
         network: str | os.PathLike[str],
         packed: str | os.PathLike[str],
     ) -> Pictures:
-        """What made a feature file or store; anything else is refused.
+        """The network and the pictures that a feature file or store was made from, checked.
 
         Parameters
         ----------
@@ -68,8 +68,8 @@ class Pictures:
         stored = read_provenance(Path(features))
         if "split" not in stored:
             raise DataError(
-                f"{features} does not say which pictures made it. Write it with "
-                "`protorect extract`, which does."
+                f"{features} does not say which pictures it was made from. Write it "
+                "with `protorect extract`."
             )
         trained, data = TrainedBackbone.load(network), PackedDataset.open(packed)
         expected = provenance(trained, data, str(stored["split"]))
@@ -82,7 +82,7 @@ class Pictures:
         return cls(trained.backbone, trained.preprocessing_for(data.mean), images)
 
     def of_rows(self, rows: NDArray[Any], device: str | torch.device) -> Tensor:
-        """The pictures of these rows as the network wants them, (n, channels, size, size)."""
+        """The pictures of these rows as input of the network, (n, channels, size, size)."""
         return preprocess(self.backbone, self.images[rows], self.preprocessing, device)
 
 
@@ -95,10 +95,9 @@ def evaluate_fine_tuned(
     device: str | torch.device | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Run every method on the same episodes, as `evaluate` does; shot by shot.
+    """Run every method on the same episodes, shot by shot, as `evaluate` does.
 
-    Episode by episode: after one step each has a network of its own, so there is nothing that a
-    batch of them could share, and one keeps the processor busy.
+    Episodes are not batched: each fine-tunes a network of its own, which keeps the processor busy.
     """
     device = usable_device(device or "cpu")
     move_network(pictures.backbone, device, torch.channels_last)

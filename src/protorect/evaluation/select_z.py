@@ -1,4 +1,4 @@
-"""Z chosen on validation classes, as the paper does, before the test classes are looked at."""
+"""Selection of Z on validation classes, as in the paper."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Z = int | None
 
 @dataclass(frozen=True)
 class Choice:
-    """The Z that one method is to use at one shot.
+    """The Z selected for one method at one shot.
 
     Parameters
     ----------
     method, shot
-        For which.
+        Name of the method, number of support samples of each class.
     z
-        The best of those tried, the smallest of them in a tie; None for no limit.
+        The most accurate one, the smallest of several; None for no limit.
     tried
-        Every Z that was tried.
+        All candidates.
     accuracy
         (len(tried),), in percent on the validation episodes.
     """
@@ -43,14 +43,12 @@ class Choice:
 
 
 def has_free_z(chosen: Method) -> bool:
-    """Whether a method rectifies with a Z that was not given behind its name."""
-    written = chosen.name.partition(":")[2]
-    fixed = any(item.startswith("z=") for item in written.split(","))
-    return getattr(chosen.options, "z", 0) != 0 and not fixed
+    """Whether a method has a Z that was not set explicitly."""
+    return getattr(chosen.options, "z", 0) != 0 and "z" not in chosen.changed
 
 
 def z_grid(query: int) -> tuple[Z, ...]:
-    """Every Z up to the number of queries of a class, and no limit."""
+    """Every Z up to the number of queries of a class, and None for no limit."""
     return (*range(query + 1), None)
 
 
@@ -68,26 +66,26 @@ def choose_z(
     device: str | torch.device | None = None,
     progress: Progress | None = None,
 ) -> list[Choice]:
-    """The best Z of every method that leaves it open, at every shot, on validation episodes.
+    """Select the Z of every method that has a free one, at every shot, on validation episodes.
 
     Parameters
     ----------
     features, labels
         (n, dim) and (n,), of validation classes.
     methods
-        Those without a Z, or with one behind the name, are passed over.
+        Those without a Z, or with one that was set, are skipped.
     shot, way, query
-        As the test episodes will have them.
+        Those of the test episodes.
     episodes, seed
-        Of the validation episodes.
+        Number and seed of the validation episodes.
     tried
-        What to choose from; `z_grid` of the queries if not given.
+        The candidates; `z_grid(query)` if not given.
     device, progress
         See `evaluate`.
     """
     grid = z_grid(query) if tried is None else tuple(tried)
     if not grid:
-        raise OptionError("no Z given to choose from.")
+        raise OptionError("no Z was given to select from; give at least one.")
     free = [chosen for chosen in map(method, methods) if has_free_z(chosen)]
     if not free:
         return []
@@ -125,11 +123,11 @@ def evaluate_chosen(
     device: str | torch.device | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """`evaluate` with the Z chosen for each method and shot; results keep the plain names."""
+    """`evaluate` with the Z selected for each method and shot; the results have the plain names."""
     named = [method(spelling) for spelling in methods]
     results = []
     for k in shot:
-        found = evaluate(
+        at_shot = evaluate(
             features,
             labels,
             [with_choice(chosen, k, choices) for chosen in named],
@@ -138,13 +136,13 @@ def evaluate_chosen(
             device=device,
             progress=progress,
         )
-        pairs = zip(found, named, strict=True)
+        pairs = zip(at_shot, named, strict=True)
         results += [replace(result, method=chosen.name) for result, chosen in pairs]
     return results
 
 
 def with_choice(chosen: Method, shot: int, choices: Sequence[Choice]) -> Method:
-    """The method with the Z chosen for it at this shot, or as it is if none was."""
+    """The method with the Z selected for it at this shot, or unchanged if there is none."""
     for choice in choices:
         if (choice.method, choice.shot) == (chosen.name, shot):
             return chosen.with_options(z=choice.z)
@@ -152,7 +150,7 @@ def with_choice(chosen: Method, shot: int, choices: Sequence[Choice]) -> Method:
 
 
 def z_text(z: Z) -> str:
-    """Z as it is written behind a method's name."""
+    """Z as it is spelled in a method's name."""
     return "all" if z is None else str(z)
 
 

@@ -32,6 +32,8 @@ class Described:
     family
         "inductive": each query is classified by itself. "transductive": all queries of a task
         together.
+    changed
+        The options that `with_options` has set.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Described:
     options: Any
     summary: str
     family: Family
+    changed: frozenset[str] = frozenset()
 
     def with_options(self, **changes: Any) -> Self:
         """The same method with other options; its name says which."""
@@ -51,7 +54,8 @@ class Described:
         suffix = ",".join(f"{option}={written(value)}" for option, value in changes.items())
         between = "," if ":" in self.name else ":"
         name = f"{self.name}{between}{suffix}" if suffix else self.name
-        return replace(self, name=name, options=replace(self.options, **changes))
+        options = replace(self.options, **changes)
+        return replace(self, name=name, options=options, changed=self.changed | set(changes))
 
 
 @dataclass(frozen=True)

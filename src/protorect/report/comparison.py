@@ -72,7 +72,7 @@ def comparison_json(comparison: Comparison, settings: dict[str, Any]) -> str:
             for i, name in enumerate(comparison.methods)
         ],
         "critical_difference": comparison.critical_difference,
-        "left_out": [str(skipped) for skipped in comparison.left_out],
+        "left_out": [str(skipped) for skipped in comparison.skipped],
         "settings": settings,
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
@@ -124,7 +124,7 @@ def _rank_section(comparison: Comparison) -> Section:
 
 
 def _feature_section(comparison: Comparison, name: str) -> Section:
-    skipped = [str(one) for one in comparison.left_out if one.features == name]
+    skipped = [str(one) for one in comparison.skipped if one.features == name]
     return Section(name, [accuracy_table(comparison, name), *skipped])
 
 
