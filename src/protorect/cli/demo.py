@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("protorect-demo.html"),
         metavar="PAGE.html",
-        help="where the page goes (%(default)s)",
+        help="file of the page (%(default)s)",
     )
     add("--episodes", type=int, default=600, help="number of episodes (%(default)s)")
     add("--epochs", type=int, default=8, help="epochs of the training (%(default)s)")
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the demonstration, print its table and write its page."""
+    """Run the demonstration, write its page and print its tables."""
     check_writable(options.out)
     plan = Plan.of(options.episodes, options.epochs, options.seed)
     with training_progress(options.epochs) as (step, epoch):
@@ -51,5 +51,5 @@ def run(options: argparse.Namespace) -> None:
             f"{QUERY} queries, {result.episodes} episodes, accuracy in %",
         )
     )
-    print_table(pixels_table(result, "the same episodes on pixels, and what the network has more"))
+    print_table(pixels_table(result, "the same episodes on pixels, and the gain of the network"))
     print(options.out)

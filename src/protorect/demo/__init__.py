@@ -1,4 +1,4 @@
-"""The demonstration: trained on five handwritten digits, tested on the others, shown on a page."""
+"""The demonstration: train on five handwritten digits, test on the others, write a page."""
 
 from protorect.demo.learning import Learned, learn
 from protorect.demo.measure import DemoResult, measure

@@ -1,6 +1,6 @@
-"""From digits to features, as the commands do it: prepare, train on five, extract the others.
+"""From digits to features, with the steps of the commands: prepare, train on five, extract.
 
-The pictures are scikit-learn's 1797 digits of 8 x 8 grey values; they come with the package.
+The pictures are scikit-learn's 1797 digits of 8 x 8 gray values; they come with the package.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from protorect.evaluation.features import load_features
 from protorect.training import train
 from protorect.training.loop import StepReport
 
-SIZE = 48  # of the packed pictures: four halvings leave 3 x 3 places in a picture
-TURNS = 4  # quarter turns of a base digit, each a class of its own, as with Omniglot
-_BRIGHTEST = 16  # of scikit-learn's grey values
+SIZE = 48  # of the packed pictures: four poolings leave 3 x 3 positions
+TURNS = 4  # rotations of a base digit by 90 degrees, each a class of its own, as with Omniglot
+_WHITE = 16  # the highest of scikit-learn's gray values
 
 
 class Epoch(NamedTuple):
-    """How an epoch of the training went on the pictures trained on; accuracy in percent."""
+    """Training loss and accuracy in percent of an epoch."""
 
     loss: float
     accuracy: float
@@ -38,20 +38,10 @@ class Epoch(NamedTuple):
 
 @dataclass(frozen=True)
 class Learned:
-    """What the training left.
+    """The result of the training.
 
-    Parameters
-    ----------
-    epochs
-        One for each of the training.
-    base_pictures, base_classes
-        How many were trained on.
-    features
-        (n, dim), of the novel digits by the trained network.
-    labels
-        (n,), their names.
-    pictures
-        (n, size, size) uint8, the novel digits as the network was given them, ink as high values.
+    `features` (n, dim), `labels` (n,) and `pictures` (n, size, size), with ink as high values, are
+    those of the novel digits.
     """
 
     epochs: tuple[Epoch, ...]
@@ -63,7 +53,7 @@ class Learned:
 
     @property
     def pixels(self) -> NDArray[np.uint8]:
-        """(n, size * size), the pictures as features of their own."""
+        """The pictures as features, (n, size * size)."""
         return self.pictures.reshape(len(self.pictures), -1)
 
 
@@ -72,14 +62,9 @@ def learn(
     report: Callable[[StepReport], None] | None = None,
     epoch_report: Callable[[dict[str, Any]], None] | None = None,
 ) -> Learned:
-    """Train on the base digits and take the features of the novel ones; no file is left.
+    """Train on the base digits and extract the features of the novel ones; no file remains.
 
-    Parameters
-    ----------
-    plan
-        Whose recipe to train by.
-    report, epoch_report
-        As for `protorect.training.train`.
+    `report` and `epoch_report` are those of `protorect.training.train`.
     """
     with TemporaryDirectory(prefix="protorect-demo-") as name:
         folder = Path(name)
@@ -96,19 +81,19 @@ def learn(
             base_classes=len(base.class_names),
             features=features,
             labels=labels,
-            pictures=np.array(packed.split("test").images[..., 0]),  # grey: all channels are alike
+            pictures=np.array(packed.split("test").images[..., 0]),  # gray: all channels are equal
         )
 
 
 def pack_digits(folder: Path) -> PackedDataset:
-    """The digits as a folder of class folders, train and test, packed into `folder`/packed."""
+    """Write the digits as class folders, train and test, and pack them into `folder`/packed."""
     digits = load_digits()
-    for number, (grey, label) in enumerate(zip(digits.images, digits.target, strict=True)):
-        pixels = np.rint(grey * (255 / _BRIGHTEST)).astype(np.uint8)
+    for number, (gray, label) in enumerate(zip(digits.images, digits.target, strict=True)):
+        pixels = np.rint(gray * (255 / _WHITE)).astype(np.uint8)
         if label in BASE:
             for turn in range(TURNS):
-                of_class = folder / "digits" / "train" / f"{label} turned {90 * turn}"
-                _save(of_class, number, np.rot90(pixels, turn))
+                class_folder = folder / "digits" / "train" / f"{label} turned {90 * turn}"
+                _save(class_folder, number, np.rot90(pixels, turn))
         else:
             _save(folder / "digits" / "test" / str(label), number, pixels)
     return prepare("folder", folder / "digits", folder / "packed", size=SIZE, workers=1)

@@ -1,4 +1,4 @@
-"""What the demonstration is to do, known and checked before the work begins."""
+"""The plan of the demonstration, checked before the work begins."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.paper.published import SHOTS
 from protorect.training import TrainingConfig
 
 BASE, NOVEL = (0, 1, 2, 3, 4), (5, 6, 7, 8, 9)  # the first half to train on, the second to test on
-WAY, QUERY, SHOTS = len(NOVEL), 15, (1, 5)
+WAY, QUERY = len(NOVEL), 15
 EPOCHS, EPISODES = 8, 600
-# Size, turns and rates were chosen with the halves exchanged: trained on 5 to 9, tested on 0 to 4.
+# Size, turns and rates were chosen with the halves swapped: trained on 5 to 9, tested on 0 to 4.
 _STEPS, _BATCH, _HIGHEST_RATE = 20, 64, 0.02
 
 
@@ -27,7 +28,7 @@ class Plan(NamedTuple):
 
     @classmethod
     def of(cls, episodes: int = EPISODES, epochs: int = EPOCHS, seed: int = 0) -> Plan:
-        """So many episodes after so many epochs; a number that cannot be is refused here."""
+        """Plan numbers of episodes and epochs; raise OptionError for an invalid one."""
         recipe = TrainingConfig(
             backbone="conv64",
             seed=seed,
@@ -36,16 +37,16 @@ class Plan(NamedTuple):
             steps_per_epoch=_STEPS,
             rates=((0, _HIGHEST_RATE / 10), (0.3 * epochs, _HIGHEST_RATE), (epochs, 0)),
             between_rates="linear",
-            flip=False,  # the mirror image of a digit is none
+            flip=False,  # a mirrored digit is not a digit
             precision="float32",
         )
-        drawn = sample_episodes(
+        sampled = sample_episodes(
             novel_labels(), way=WAY, shot=max(SHOTS), query=QUERY, episodes=episodes, seed=seed
         )
-        return cls(seed, recipe, drawn)
+        return cls(seed, recipe, sampled)
 
 
 def novel_labels() -> NDArray[np.int64]:
-    """(n,), the novel digits in the order in which they are packed: class after class."""
+    """Labels (n,) of the novel digits in the order in which they are packed: class after class."""
     labels = load_digits().target
     return np.sort(labels[np.isin(labels, NOVEL)])

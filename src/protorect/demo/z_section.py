@@ -1,57 +1,56 @@
-"""How many queries may join a prototype: the section of the page on accuracy against Z."""
+"""The section of the page on accuracy against Z, the number of queries that may join a class."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
 from protorect.core.functional import Weighting
 from protorect.demo.measure import DemoResult, Z
-from protorect.demo.plan import SHOTS
 from protorect.evaluation.evaluate import Result
 from protorect.methods import METHODS
+from protorect.paper.published import SHOTS
 from protorect.report.page import Figure, Figures, Section
 from protorect.report.plots.accuracy import Curve, accuracy_against_z, accuracy_limits
 from protorect.report.results import accuracy_text, difference_text
 from protorect.report.table import Table
 
-READING_NAMES: Mapping[Weighting, str] = {
+WEIGHTING_NAMES: dict[Weighting, str] = {
     "samples": "weights as printed in eq. (6)",
     "classes": "weights from a softmax over the classes",
 }
 
 
 def z_section(result: DemoResult) -> Section:
-    """The curves of `bd-i`, the Z that came out best, and what eq. (25) expects."""
+    """The curves of `bd-i`, the best Z, and the accuracy that eq. (25) expects."""
     curves = {
-        reading: [
-            Curve(
-                f"{shot}-shot",
-                Z,
-                [one.accuracy for one in by_shot[shot]],
-                [one.ci95 for one in by_shot[shot]],
-                result.expected[shot],
-            )
-            for shot in SHOTS
-        ]
-        for reading, by_shot in result.curves.items()
-    }
-    limits = accuracy_limits([curve for both in curves.values() for curve in both])
-    figures = [
-        Figure(
-            accuracy_against_z(both, READING_NAMES[reading].capitalize(), limits),
-            alt=f"Accuracy of bd-i against Z, {READING_NAMES[reading]}. "
-            + " ".join(_course(shot, result.curves[reading][shot]) for shot in SHOTS),
-            caption=f"`bd-i`, {READING_NAMES[reading]}. Solid: measured, with 95 % intervals; "
-            "dashed: eq. (25).",
+        (weighting, shot): Curve(
+            f"{shot}-shot",
+            Z,
+            [one.accuracy for one in results],
+            [one.ci95 for one in results],
+            result.theory.expected[shot],
         )
-        for reading, both in curves.items()
-    ]
+        for (weighting, shot), results in result.over_z.results.items()
+    }
+    limits = accuracy_limits(list(curves.values()))
+    figures = []
+    for weighting, name in WEIGHTING_NAMES.items():
+        both = [curves[weighting, shot] for shot in SHOTS]
+        described = [_curve_text(shot, result.over_z.results[weighting, shot]) for shot in SHOTS]
+        figures.append(
+            Figure(
+                accuracy_against_z(both, name.capitalize(), limits),
+                alt=f"Accuracy of bd-i against Z, {name}. {' '.join(described)}",
+                caption=f"`bd-i`, {name}. Solid: measured, with 95 % intervals; dashed: eq. (25).",
+            )
+        )
     return Section(
         "How many queries may join a prototype",
         [
-            "`bd-i` lets up to Z of the queries labelled as a class join its prototype; Z = 0 is "
+            "`bd-i` adds up to Z of the queries predicted as a class to its prototype; Z = 0 is "
             "`cspn`. The queries are not shifted here.",
             Figures(figures),
             _best_z_table(result),
@@ -62,22 +61,16 @@ def z_section(result: DemoResult) -> Section:
 
 def _best_z_table(result: DemoResult) -> Table:
     rows = []
-    for reading, by_shot in result.curves.items():
-        for shot, results in by_shot.items():
-            best = _best(results)
-            gains = [one.minus(results[0]) for one in results]
-            worse = [str(z) for z, gain in zip(Z, gains, strict=True) if gain.mean + gain.ci95 < 0]
-            rows.append(
-                [
-                    f"{shot}-shot, `{reading}`",
-                    str(Z[best]),
-                    accuracy_text(results[best]),
-                    difference_text(gains[best]),
-                    ", ".join(worse) or "none",
-                ]
-            )
+    for weighting, shot in product(WEIGHTING_NAMES, SHOTS):
+        results = result.over_z.results[weighting, shot]
+        best = _best(results)
+        gains = [one.minus(results[0]) for one in results]
+        worse = [str(z) for z, gain in zip(Z, gains, strict=True) if gain.mean + gain.ci95 < 0]
+        name, accuracy = f"{shot}-shot, `{weighting}`", accuracy_text(results[best])
+        gain = difference_text(gains[best])
+        rows.append([name, str(Z[best]), accuracy, gain, ", ".join(worse) or "none"])
     return Table(
-        "The Z that came out best, picked after the fact, and those worse than Z = 0 (the 95 % "
+        "The best Z, chosen on these same episodes, and every Z that is worse than Z = 0 (the 95 % "
         "interval of the paired difference lies below zero). Weights: `samples` as printed, "
         "`classes` from a softmax over the classes.",
         ["shot, weights", "best Z", "accuracy", "minus Z = 0", "worse than Z = 0"],
@@ -87,32 +80,32 @@ def _best_z_table(result: DemoResult) -> Table:
 
 def _theory_text(result: DemoResult) -> list[str]:
     default = Z.index(METHODS["bd-i"].options.z)
-    heights, rises = [], []
+    moments, eta, expected = result.theory
+    offsets, rises = [], []
     for shot in SHOTS:
-        measured, expected = result.curves["samples"][shot], result.expected[shot]
-        off = expected[0] - measured[0].accuracy
-        side = "above" if off > 0 else "below"
-        heights.append(f"{abs(off):.2f} points {side} the measured {shot}-shot accuracy")
-        rise, found = expected[default] - expected[0], measured[default].minus(measured[0])
-        rises.append(
-            f"{rise:+.2f} points at {shot}-shot (measured, `samples`: {difference_text(found)})"
-        )
+        measured = result.over_z.results["samples", shot]
+        offset = expected[shot][0] - measured[0].accuracy
+        side = "above" if offset > 0 else "below"
+        offsets.append(f"{abs(offset):.2f} points {side} the measured {shot}-shot accuracy")
+        rise = expected[shot][default] - expected[shot][0]
+        gain = difference_text(measured[default].minus(measured[0]))
+        rises.append(f"{rise:+.2f} points at {shot}-shot (measured, `samples`: {gain})")
     return [
         "The dashed lines are eq. (25) of the paper, η α / √(λ / (K + Z) + α) for K shots. "
-        f"λ = {result.moments.variance:.3f} and α = {result.moments.expectation:.3f} come from the "
-        f"features; one η = {result.eta:.1f} is fitted to both accuracies of `cspn`. At Z = 0 that "
-        f"is {' and '.join(heights)}. From Z = 0 to Z = {Z[default]} the equation expects "
+        f"λ = {moments.variance:.3f} and α = {moments.expectation:.3f} are computed from the "
+        f"features; one η = {eta:.1f} is fitted to both accuracies of `cspn`. At Z = 0 the "
+        f"equation is {' and '.join(offsets)}. From Z = 0 to Z = {Z[default]} it expects a gain of "
         f"{' and '.join(rises)}.",
-        "The equation takes the queries that join for a fair draw of the right class, so it can "
-        "only rise with Z. In truth they are those nearest to the prototype, and they may be of "
-        "another class.",
+        "The equation assumes that the queries that join a prototype are a random sample of the "
+        "right class, so it always rises with Z. In fact they are the queries nearest to the "
+        "prototype, and some may belong to another class.",
     ]
 
 
-def _course(shot: int, results: Sequence[Result]) -> str:
+def _curve_text(shot: int, results: Sequence[Result]) -> str:
     best = _best(results)
     start, top, end = (f"{results[i].accuracy:.1f} % for Z = {Z[i]}" for i in (0, best, -1))
-    return f"{shot}-shot: {start}, at most {top}, {end}."
+    return f"{shot}-shot: {start}, maximum {top}, {end}."
 
 
 def _best(results: Sequence[Result]) -> int:
