@@ -21,26 +21,28 @@ def truth(predictions):
 
 def test_pictures_are_labeled_and_nothing_is_touched(colors):
     before = contents(colors.root)
-    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
-    assert len(found) == 24
-    assert found.labels == truth(found)
+    predictions = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
+    assert len(predictions) == 24
+    assert predictions.labels == truth(predictions)
     assert contents(colors.root) == before
-    row = found[0]
+    row = predictions[0]
     assert row.probability > 0.5
     assert 0 <= row.margin <= row.probability
-    assert row.runner_up in found.classes
-    assert found.method == "bd-cspn-plus"
-    assert found.frame.shape == (24, 8)
-    assert list(found.frame.columns) == [*row._fields, "ood"]
-    np.testing.assert_allclose(found.frame["ood"], 1 - found.frame["familiarity"], atol=1e-9)
-    assert found.frame["ood"].between(0, 1).all()
+    assert row.runner_up in predictions.classes
+    assert predictions.method == "bd-cspn-plus"
+    assert predictions.frame.shape == (24, 8)
+    assert list(predictions.frame.columns) == [*row._fields, "ood"]
+    np.testing.assert_allclose(
+        predictions.frame["ood"], 1 - predictions.frame["familiarity"], atol=1e-9
+    )
+    assert predictions.frame["ood"].between(0, 1).all()
 
 
 def test_distractors_are_unknown(colors):
     for seed in range(6):
         picture(colors.pictures / "other" / f"{seed}.png", OTHER, 100 + seed)
-    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
-    folders = [row.folder for row in found if "/other/" in row.path]
+    predictions = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
+    folders = [row.folder for row in predictions if "/other/" in row.path]
     assert folders.count("_unknown") >= 5
 
 
@@ -58,23 +60,23 @@ def test_thresholds_decide_which_pictures_are_set_aside(colors):
 def test_a_copy_of_an_example_has_its_label(colors):
     copied = colors.pictures / "again.png"
     shutil.copy(colors.examples / "red" / "0.png", copied)
-    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
-    assert found.examples == (str(copied),)
-    row = next(row for row in found if row.path == str(copied))
+    predictions = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
+    assert predictions.examples == (str(copied),)
+    row = next(row for row in predictions if row.path == str(copied))
     assert (row.label, row.probability, row.folder) == ("red", 1.0, "red")
 
 
 def test_examples_among_the_pictures_are_not_labeled(colors):
-    found = protorect.sort_images(colors.examples, colors.root, source=colors.weights)
-    assert len(found) == 24
+    predictions = protorect.sort_images(colors.examples, colors.root, source=colors.weights)
+    assert len(predictions) == 24
 
 
 def test_unreadable_pictures_are_listed(colors):
     (colors.pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff")
     (colors.pictures / "empty.png").write_bytes(b"")
-    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
-    assert len(found) == 24
-    assert {path.rsplit("/", 1)[1]: reason for path, reason in found.problems} == {
+    predictions = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
+    assert len(predictions) == 24
+    assert {path.rsplit("/", 1)[1]: reason for path, reason in predictions.problems} == {
         "broken.jpg": "not a picture in a format read here",
         "empty.png": "empty file",
     }
@@ -101,9 +103,9 @@ def test_loading_with_another_network_is_refused(colors, tmp_path):
 
 def test_a_single_picture_is_labeled_by_the_examples_alone(colors):
     model = protorect.ImageClassifier.from_examples(colors.examples, source=colors.weights)
-    found = model.predict(colors.pictures / "green" / "0.png")
-    assert found.labels == ["green"]
-    assert found.method == "cspn"
+    predictions = model.predict(colors.pictures / "green" / "0.png")
+    assert predictions.labels == ["green"]
+    assert predictions.method == "cspn"
 
 
 def test_the_same_picture_under_two_labels_is_refused(colors):
@@ -134,15 +136,15 @@ def test_unknown_methods_and_empty_folders_are_refused(colors):
 
 
 def test_the_tables_hold_every_prediction(colors, tmp_path):
-    found = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
-    found.to_csv(tmp_path / "predictions.csv")
+    predictions = protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
+    predictions.to_csv(tmp_path / "predictions.csv")
     text = (tmp_path / "predictions.csv").read_text()
     rows = list(csv.DictReader(text.splitlines()))
-    assert [row["label"] for row in rows] == found.labels
+    assert [row["label"] for row in rows] == predictions.labels
     parquet = pytest.importorskip("pyarrow.parquet")
-    found.to_parquet(tmp_path / "predictions.parquet")
+    predictions.to_parquet(tmp_path / "predictions.parquet")
     table = parquet.read_table(tmp_path / "predictions.parquet")
-    assert table["label"].to_pylist() == found.labels
+    assert table["label"].to_pylist() == predictions.labels
     np.testing.assert_allclose(
         table["probability"], [float(row["probability"]) for row in rows], atol=1e-6
     )

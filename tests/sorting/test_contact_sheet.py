@@ -128,8 +128,10 @@ def test_the_plot_has_every_name_and_count():
 def test_the_command_writes_it_with_its_thumbnails(colors, capsys):
     shutil.copy(colors.pictures / "red" / "0.png", colors.pictures / "blue" / "wrong.png")
     before = colors.tree()
-    given = ["sort", colors.pictures, "--examples", colors.examples, "--out", colors.out]
-    assert main([*map(str, given), "--network", colors.weights, "--eval", "--unknown", "0"]) == 0
+    arguments = ["sort", colors.pictures, "--examples", colors.examples, "--out", colors.out]
+    assert (
+        main([*map(str, arguments), "--network", colors.weights, "--eval", "--unknown", "0"]) == 0
+    )
     printed = capsys.readouterr().out
     assert "accuracy 96.0 % of 25 pictures" in printed
     assert "1 blue taken for red" in printed
@@ -143,7 +145,7 @@ def test_the_command_writes_it_with_its_thumbnails(colors, capsys):
         assert (colors.out / link).exists()
     assert json.loads((colors.out / "evaluation.json").read_text())["accuracy"] == 96.0
     assert (colors.out / "confusion.svg").read_text().startswith("<svg")
-    assert main([*map(str, given), "--network", colors.weights, "--no-sheet"]) == 0
+    assert main([*map(str, arguments), "--network", colors.weights, "--no-sheet"]) == 0
     for name in ("index.html", "evaluation.json", "confusion.svg"):
         assert not (colors.out / name).exists()  # nothing of an earlier sorting stays
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
@@ -152,8 +154,8 @@ def test_the_command_writes_it_with_its_thumbnails(colors, capsys):
 
 
 def test_an_edited_table_survives_undo(colors):
-    given = ["sort", colors.pictures, "--examples", colors.examples, "--out", colors.out]
-    assert main([*map(str, given), "--network", colors.weights]) == 0
+    arguments = ["sort", colors.pictures, "--examples", colors.examples, "--out", colors.out]
+    assert main([*map(str, arguments), "--network", colors.weights]) == 0
     (colors.out / "predictions.csv").write_text("corrected")
     assert main(["undo", str(colors.out)]) == 0
     assert [path.name for path in colors.out.iterdir()] == ["predictions.csv"]

@@ -296,7 +296,7 @@ def test_a_picture_that_is_gone_before_it_is_placed_is_reported(colors, monkeypa
     write = folders.journal.write_plan
     gone = colors.pictures / "red" / "3.png"
     monkeypatch.setattr(
-        folders.journal, "write_plan", lambda *given: (write(*given), gone.unlink())
+        folders.journal, "write_plan", lambda *arguments: (write(*arguments), gone.unlink())
     )
     problems, _ = fill(colors, "move")
     assert problems == [(str(gone), "it is gone")]

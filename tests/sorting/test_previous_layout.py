@@ -37,8 +37,8 @@ def moved(colors):
 
 
 def sort(colors, *more):
-    given = [colors.pictures, "--examples", colors.examples, "--out", colors.out]
-    return main(["sort", *map(str, given), "--network", colors.weights, "--move", *more])
+    arguments = [colors.pictures, "--examples", colors.examples, "--out", colors.out]
+    return main(["sort", *map(str, arguments), "--network", colors.weights, "--move", *more])
 
 
 def test_undo_restores_the_previous_state(colors, moved):

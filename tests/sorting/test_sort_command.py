@@ -15,8 +15,14 @@ from protorect.sorting.folder import open_folder
 
 
 def sort(colors, *more, pictures=None, out=None):
-    given = [pictures or colors.pictures, "--examples", colors.examples, "--out", out or colors.out]
-    return main(["sort", *map(str, given), "--network", colors.weights, *more])
+    arguments = [
+        pictures or colors.pictures,
+        "--examples",
+        colors.examples,
+        "--out",
+        out or colors.out,
+    ]
+    return main(["sort", *map(str, arguments), "--network", colors.weights, *more])
 
 
 def table(colors, name="predictions.csv"):
@@ -73,12 +79,12 @@ def test_an_interrupted_move_is_continued_by_the_same_command(colors, monkeypatc
     before = colors.tree()
     place, count = folder.place, 0
 
-    def interrupted(*given):
+    def interrupted(*arguments):
         nonlocal count
         count += 1
         if count == 10:
             raise KeyboardInterrupt
-        return place(*given)
+        return place(*arguments)
 
     monkeypatch.setattr(folder, "place", interrupted)
     assert sort(colors, "--move") == 130
@@ -195,9 +201,9 @@ def test_sorting_at_the_same_time_loses_no_picture(colors):
         half.mkdir(parents=True, exist_ok=True)
         path.rename(half / path.name)
     before = colors.tree()
-    given = ["--examples", colors.examples, "--out", colors.out, "--network", colors.weights]
+    arguments = ["--examples", colors.examples, "--out", colors.out, "--network", colors.weights]
     code = "import sys; from protorect.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "sort", "--move", "--no-sheet", *map(str, given)]
+    command = [sys.executable, "-c", code, "sort", "--move", "--no-sheet", *map(str, arguments)]
     processes = [
         subprocess.Popen([*command, str(half)], stderr=subprocess.DEVNULL) for half in halves
     ]

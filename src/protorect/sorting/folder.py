@@ -44,16 +44,22 @@ def open_folder(root: Path) -> Iterator[SortedFolder]:
         (root / OWN).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make {root}: {error.strerror}.") from error
+    unused = False
     try:
         with locked(root / LOCK, root):
             previous_layout.convert(root, root / WRITTEN)
             folder = SortedFolder(root, made_folder=bool(made))
             if folder.made_folder and not made:
                 made = [root]
-            yield folder
+            try:
+                yield folder
+            finally:
+                unused = not journal.journal_files(root)
+                if unused:  # while the lock is held: another command would need this folder
+                    _remove_empty([root / journal.FOLDER])
     finally:
-        if not journal.journal_files(root):
-            _remove_empty([root / journal.FOLDER, root / OWN, *made])
+        if unused:
+            _remove_empty([root / OWN, *made])
 
 
 def was_sorted_into(root: Path) -> bool:

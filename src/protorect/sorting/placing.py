@@ -80,11 +80,9 @@ def _check_link_or_copy(placement: Placement, source: Path, target: Path, mode: 
     """Raise NotPlacedError unless the target is the link or the copy that was made."""
     if target.is_symlink():
         if mode != "link" or os.readlink(target) != str(source):
-            raise NotPlacedError("it is not the link that was made; left as it is")
-        return
-    reserved = target.stat().st_size == 0  # before a crash
-    if not reserved and sha256_of_file(target) != placement.content:
-        raise NotPlacedError("the copy was changed; left as it is")
+            raise NotPlacedError("the link was changed; left as it is")
+    elif target.stat().st_size and sha256_of_file(target) != placement.content:
+        raise NotPlacedError("the copy was changed; left as it is")  # empty: a reserved name
 
 
 def _link(source: Path, target: Path, temporary: Path) -> str:

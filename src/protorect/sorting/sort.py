@@ -163,7 +163,7 @@ def sort_pictures(
             embedded = classifier.embed((*in_folder, *found.pictures), progress)
         everything = classifier.predict_embedded(embedded, options.thresholds)
         predictions = _of_files(everything, {picture.file for picture in found.pictures})
-        kept = folder.empty(set(predictions.contents)) if replaces else []
+        remaining = folder.empty(set(predictions.contents)) if replaces else []
         files = [picture.file for picture in examples.pictures]
         labeled = zip(files, examples.labels, strict=True)
         with options.progress_of(options.mode) as progress:
@@ -174,7 +174,7 @@ def sort_pictures(
                 *result.problems,
                 *classifier.problems,
                 *predictions.problems,
-                *kept,
+                *remaining,
                 *unplaced,
             ),
             examples=predictions.examples,

@@ -109,21 +109,21 @@ def hold_out(
         group = [i for i in group if counts[labels[i]] > 1 or replacements[labels[i]] is not None]
         if not group:  # without it its class would have no example
             continue
-        held = torch.zeros(len(labels), dtype=torch.bool)
-        held[group] = True
+        is_held_out = torch.zeros(len(labels), dtype=torch.bool)
+        is_held_out[group] = True
         joining = {int(label): replacements[int(label)] for label in labels[group]}
         rows = torch.tensor([row for row in joining.values() if row is not None], dtype=torch.long)
         joined = [label for label, row in joining.items() if row is not None]
         staying = torch.ones(len(unlabeled), dtype=torch.bool)
         staying[rows] = False
-        examples = torch.cat([support[~held], unlabeled[rows]])[None]
-        known = torch.cat([labels[~held], labels.new_tensor(joined)])
-        query = torch.cat([support[held], unlabeled[staying]])
+        examples = torch.cat([support[~is_held_out], unlabeled[rows]])[None]
+        known = torch.cat([labels[~is_held_out], labels.new_tensor(joined)])
+        query = torch.cat([support[is_held_out], unlabeled[staying]])
         new = method(examples, known, query[None])[0]
         cosines = new if cosine_method is method else cosine_method(examples, known, query[None])[0]
         everything = Scored(query, new, cosines)
         out, rest = everything.part(slice(len(group))), everything.part(slice(len(group), None))
-        parts.append((out.scores, out.cosines, knn_similarity(out, rest), labels[held]))
+        parts.append((out.scores, out.cosines, knn_similarity(out, rest), labels[is_held_out]))
     if not parts:
         empty = support.new_empty(0, int(labels.max()) + 1)
         return HeldOut(empty, empty, empty[:, 0], labels[:0])
