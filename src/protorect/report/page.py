@@ -97,11 +97,7 @@ def load_template(package: str, name: str, **filters: object) -> Template:
 
 @cache
 def _page_template() -> Template:
-    return load_template("report", "page.html.jinja", kind=_kind, prose=_prose, cell=_cell)
-
-
-def _kind(element: Element) -> str:
-    return type(element).__name__
+    return load_template("report", "page.html.jinja", prose=_prose, cell=_cell)
 
 
 def _prose(text: str) -> Markup:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -29,37 +29,11 @@ from protorect.errors import DataError
 BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE = "#e69f00"
 SERIES = ((BLUE, "o"), (VERMILLION, "s"), (GREEN, "^"), (PURPLE, "D"))
-INK = "#010203"  # becomes currentColor
+INK = "#010203"  # as in protorect.mplstyle; becomes currentColor
 GRAY = "#767676"  # readable on white and on black
 SVG = "http://www.w3.org/2000/svg"
 
-STYLE: dict[str, Any] = {
-    "axes.edgecolor": INK,
-    "axes.facecolor": "none",
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 12,
-    "figure.facecolor": "none",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same size everywhere
-    "font.size": 11,
-    "grid.alpha": 0.18,
-    "grid.color": INK,
-    "image.composite_image": False,
-    "legend.frameon": False,
-    "lines.linewidth": 2,
-    "lines.markersize": 5,
-    "savefig.facecolor": "none",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "protorect",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
+STYLE = Path(__file__).with_name("protorect.mplstyle")
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 

@@ -42,20 +42,9 @@ def prototypes_in_episode(
     expected: ArrayLike,
     title: str = "",
 ) -> str:
-    """Plot queries as dots and the basic, rectified and expected prototypes of each class.
+    """Plot queries (n_query, 2) of classes (n_query,) and three kinds of prototypes (way, 2).
 
     A dotted line joins the basic and the expected prototype, a solid one the rectified.
-
-    Parameters
-    ----------
-    query
-        (n_query, 2), samples in two dimensions.
-    query_way
-        (n_query,), the class position of each query.
-    basic, rectified, expected
-        (way, 2), prototypes in the same two dimensions.
-    title
-        Above the plot.
     """
     queries, way = _points(query), np.asarray(query_way)
     prototypes = [_points(kind) for kind in (basic, rectified, expected)]
@@ -89,18 +78,8 @@ def queries_shifted(
 ) -> str:
     """Plot queries before (hollow) and after the shift (filled), the class that moved most zoomed.
 
-    Parameters
-    ----------
-    support
-        (way, 2), one labelled sample per class in two dimensions.
-    before, after
-        (n_query, 2), the queries before and after the shift.
-    query_way
-        (n_query,), the class position of each query.
-    centres
-        (3, 2), means of the support (a plus), of the queries before (a hollow cross) and after.
-    title
-        Above the plot.
+    One support sample per class (way, 2), queries (n_query, 2) of classes (n_query,), and the
+    centres (3, 2): means of the support, of the queries before and of those after the shift.
     """
     points = {"support": support, "before": before, "after": after, "centres": centres}
     samples = {name: _points(values) for name, values in points.items()}
@@ -154,17 +133,9 @@ def _zoom_window(samples: Mapping[str, Points], way: NDArray[np.int64]) -> tuple
 
 
 def bias_by_class(basic: ArrayLike, rectified: Mapping[str, ArrayLike], title: str = "") -> str:
-    """Plot one dot per class: the angle of its basic to its expected prototype, and the rectified.
+    """Plot one dot per class: angle of the basic and of the rectified to the expected prototype.
 
-    Parameters
-    ----------
-    basic
-        (classes,), in degrees.
-    rectified
-        By label, angles (classes,) of up to four kinds of rectification. Dots below the diagonal
-        moved towards the expected prototype.
-    title
-        Above the plot.
+    Angles (classes,) in degrees; dots below the diagonal moved towards the expected prototype.
     """
     with new_figure(5.6, 5.4) as (figure, axes):
         handles, top = [], 0.0
@@ -196,20 +167,8 @@ def episode_pictures(
 ) -> str:
     """Show an episode as pictures, one row per class: support, queries, wrong labels framed.
 
-    Parameters
-    ----------
-    support
-        (way, height, width) or (way, height, width, 3), one picture per class.
-    query
-        (way, n, height, width) or with colors, the queries of each class.
-    predicted
-        (way, n), the predicted class position of each query.
-    names
-        Of the classes.
-    title
-        Above the pictures.
-    cmap
-        Matplotlib's color map of gray values; "gray_r" where large values are dark.
+    Pictures are (height, width) or (height, width, 3): support (way, ...), query (way, n, ...);
+    predicted class positions (way, n). `cmap` is "gray_r" where large gray values are dark.
     """
     way, columns = predicted.shape
     if len(support) != way or len(names) != way or query.shape[:2] != (way, columns):
