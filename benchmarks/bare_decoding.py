@@ -1,7 +1,7 @@
-"""Pictures decoded and resized with Pillow, and nothing else, in several processes.
+"""Decoding and resizing with Pillow in several processes, to compare `protorect prepare` with.
 
-What `protorect prepare` is compared with: no hash, no index, nothing written. It reduces JPEG
-while decoding and resizes as `prepare` does, so that both do the same arithmetic.
+No hash, no index, nothing written. JPEG files are reduced while decoding and resized as `prepare`
+does it, so that both do the same arithmetic.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CHUNK = 64
 
 
 def decode_all(paths: list[str], size: int, workers: int) -> None:
-    """Decode every picture to `size` x `size` and forget it."""
+    """Decode every picture to `size` x `size` and discard it."""
     chunks = [paths[start : start + CHUNK] for start in range(0, len(paths), CHUNK)]
     work = partial(_decode, size=size)
     if workers == 1:

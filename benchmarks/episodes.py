@@ -21,7 +21,7 @@ from benchmarks.machine import (
     measure_machine,
     seconds,
 )
-from benchmarks.plain import plain_bd_cspn
+from benchmarks.plain_bd_cspn import plain_bd_cspn
 from protorect.evaluation.evaluate import evaluate
 from protorect.report.table import Table
 
@@ -41,7 +41,7 @@ class Case:
     each: int
 
     def features(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Random features around class centres, made without a second copy."""
+        """Random features around class centers, made without a second copy."""
         labels = np.repeat(np.arange(self.classes), self.each)
         generator = torch.Generator().manual_seed(0)
         centres = torch.randn(self.classes, self.dim, generator=generator) / 2
@@ -52,12 +52,12 @@ class Case:
 
     @property
     def bytes_gathered(self) -> int:
-        """Of the rows of all episodes, once."""
+        """Bytes of the rows of all episodes, once."""
         return self.episodes * self.way * (self.shot + QUERY) * self.dim * 4
 
     @property
     def operations(self) -> int:
-        """Of BD-CSPN: see `operations_of_an_episode`."""
+        """Floating-point operations of BD-CSPN on all episodes."""
         return self.episodes * operations_of_an_episode(self.way, self.way * QUERY, self.dim)
 
 
@@ -124,7 +124,7 @@ def _row(figures: dict[str, Any]) -> list[str]:
 
 
 def operations_of_an_episode(way: int, n_query: int, dim: int) -> int:
-    """Two per multiplication and addition.
+    """Floating-point operations of BD-CSPN, two per multiplication and addition.
 
     Scores, rectified prototypes and scores again for each class; the mean of the queries and
     their product with the shift once.
@@ -137,7 +137,7 @@ def measure_case(case: Case, n_rounds: int, rates: Callable[[], Machine]) -> dic
     features, labels = case.features()
     shape = {"way": case.way, "shot": case.shot, "query": QUERY, "episodes": case.episodes}
 
-    def ours() -> None:
+    def library() -> None:
         evaluate(features, labels, ["bd-cspn"], **shape)
 
     def plain() -> None:
@@ -146,12 +146,12 @@ def measure_case(case: Case, n_rounds: int, rates: Callable[[], Machine]) -> dic
             plain_bd_cspn(table, protorect.sample_episodes(labels, **shape), chunk)
 
     table = torch.from_numpy(features)
-    ours()
+    library()
     plain()
     rounds = []
     for _ in range(n_rounds):
         machine = rates()
-        spent, spent_by_plain = seconds(ours), seconds(plain)
+        spent, spent_by_plain = seconds(library), seconds(plain)
         limit = machine.least_seconds(case.bytes_gathered, case.operations)
         rounds.append((limit / spent, spent_by_plain / spent, case.episodes / spent, machine))
     return {

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 as an ONNX file, batch norms folded in: what onnxruntime is measured with."""
+"""EfficientNet-Lite0 as an ONNX file with folded batch norms, for onnxruntime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protorect.backbones.registry import build
 
 
 class _Graph:
-    """Nodes and weights as they are added; a value is known by its name and its side."""
+    """Nodes and weights in their order; a value has a name and a side in pixels."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -41,8 +41,8 @@ class _Graph:
         after = -(-side // stride)
         missing = max((after - 1) * stride + size - side, 0)
         pads = [missing // 2] * 2 + [missing - missing // 2] * 2
-        given = {"strides": [stride] * 2, "pads": pads, "group": conv.groups}
-        value = self.node("Conv", [value, kernel, bias], **given)
+        attributes = {"strides": [stride] * 2, "pads": pads, "group": conv.groups}
+        value = self.node("Conv", [value, kernel, bias], **attributes)
         if len(layer) == 3:
             value = self.node("Clip", [value, self.weight(0.0), self.weight(6.0)])
         return value, after
@@ -64,9 +64,9 @@ def write_lite0(path: Path) -> None:
             value = graph.node("Add", [value, before])
     value, _ = graph.layer(network.head, value, side)
     value = graph.node("Flatten", [graph.node("GlobalAveragePool", [value])])
-    taken = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 224, 224])
-    given = helper.make_tensor_value_info(value, TensorProto.FLOAT, ["n", 1280])
-    made = helper.make_graph(graph.nodes, "lite0", [taken], [given], graph.weights)
+    inputs = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 224, 224])
+    outputs = helper.make_tensor_value_info(value, TensorProto.FLOAT, ["n", 1280])
+    lite0 = helper.make_graph(graph.nodes, "lite0", [inputs], [outputs], graph.weights)
     onnx.save(
-        helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
+        helper.make_model(lite0, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
     )

@@ -61,12 +61,14 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def compare(ours: Callable[[], float], bare: Callable[[], float], rounds: int) -> dict[str, float]:
+def compare(
+    library: Callable[[], float], bare: Callable[[], float], rounds: int
+) -> dict[str, float]:
     """Medians of two rates, measured alternately, and of their ratio in each round."""
-    ours(), bare()  # work that is done only once does not count
-    pairs = [(ours(), bare()) for _ in range(rounds)]
+    library(), bare()  # work that is done only once does not count
+    pairs = [(library(), bare()) for _ in range(rounds)]
     return {
-        "ours": median(rate for rate, _ in pairs),
+        "library": median(rate for rate, _ in pairs),
         "bare": median(rate for _, rate in pairs),
         "fraction": median(rate / limit for rate, limit in pairs),
     }
@@ -74,8 +76,8 @@ def compare(ours: Callable[[], float], bare: Callable[[], float], rounds: int) -
 
 def rates_and_ratio(rates: dict[str, float]) -> list[str]:
     """Cells of a table: two rates, and the first divided by the second."""
-    ours, bare = rates["ours"], rates["bare"]
-    return [f"{ours:,.0f}", f"{bare:,.0f}", f"{ours / bare:.2f}"]
+    library, bare = rates["library"], rates["bare"]
+    return [f"{library:,.0f}", f"{bare:,.0f}", f"{library / bare:.2f}"]
 
 
 def in_new_process(work: Callable[..., int], *arguments: object) -> int:

@@ -20,7 +20,7 @@ from benchmarks.machine import (
     measure_machine,
     seconds,
 )
-from benchmarks.plain import plain_bd_cspn
+from benchmarks.plain_bd_cspn import plain_bd_cspn
 from benchmarks.plain_laplacian_shot import plain_laplacian_shot
 from benchmarks.plain_pt_map import plain_pt_map
 from benchmarks.plain_tim import plain_tim
@@ -38,26 +38,13 @@ SMALL_CASE = Case("methods", 3, 2, 1, 8, 3, 25)
 
 @dataclass(frozen=True)
 class Ratio:
-    """A method and its plain version.
-
-    Parameters
-    ----------
-    method
-        Its name.
-    plain
-        (features, episodes) -> predictions, one task after the other.
-    episodes, plain_episodes
-        How many each of the two is timed on.
-    operations
-        (way, samples, dim) -> floating-point operations of an episode, two per multiplication and
-        addition, of the products with features.
-    """
+    """A method and its plain implementation, one task after the other."""
 
     method: str
-    plain: Callable[[Tensor, Episodes], Tensor]
-    episodes: int
+    plain: Callable[[Tensor, Episodes], Tensor]  # (features, episodes) -> predictions
+    episodes: int  # that the method is timed on
     plain_episodes: int
-    operations: Callable[[int, int, int], int]
+    operations: Callable[[int, int, int], int]  # (way, samples, dim) -> of an episode
 
 
 def _plain_bd_cspn(features: Tensor, episodes: Episodes) -> Tensor:
@@ -142,17 +129,17 @@ def _ratio_row(one: dict[str, Any]) -> list[str]:
     arithmetic, memory = one["arithmetic_seconds"], one["memory_seconds"]
     return [
         f"`{one['method']}`",
-        f"{one['ours']:,.0f}",
+        f"{one['library']:,.0f}",
         f"{one['plain']:,.1f}",
-        f"{one['ours'] / one['plain']:.1f}",
+        f"{one['library'] / one['plain']:.1f}",
         f"{1e6 * arithmetic:,.1f} µs",
         f"{1e6 * memory:,.1f} µs",
-        f"{max(arithmetic, memory) * one['ours']:.2f}",
+        f"{max(arithmetic, memory) * one['library']:.2f}",
     ]
 
 
 def memory_of_method(case: Case, name: str) -> int:
-    """Bytes above the features that its episodes need; more episodes than a chunk take no more."""
+    """Bytes above the features that its episodes need; they grow no further after one batch."""
     features, labels = _features(case)
     shape = {"way": case.way, "shot": case.shot, "query": QUERY}
     evaluate(features[: 2 * case.each], labels[: 2 * case.each], name, way=2, shot=1, episodes=1)
@@ -166,22 +153,22 @@ def _ratio(one: Ratio, case: Case, machine: Machine, small: bool) -> dict[str, A
     table = torch.from_numpy(features)
     counts = (2, 1) if small else (one.episodes, one.plain_episodes)
     shape = {"way": case.way, "shot": case.shot, "query": QUERY}
-    ours, plain = (sample_episodes(labels, **shape, episodes=count) for count in counts)
+    tasks, plain_tasks = (sample_episodes(labels, **shape, episodes=count) for count in counts)
 
-    def our_rate() -> float:
-        return counts[0] / seconds(lambda: evaluate(features, labels, one.method, episodes=ours))
+    def library_rate() -> float:
+        return counts[0] / seconds(lambda: evaluate(features, labels, one.method, episodes=tasks))
 
     def plain_rate() -> float:
         with torch.inference_mode():
-            return counts[1] / seconds(lambda: one.plain(table, plain))
+            return counts[1] / seconds(lambda: one.plain(table, plain_tasks))
 
-    rates = compare(our_rate, plain_rate, 1 if small else ROUNDS)
+    rates = compare(library_rate, plain_rate, 1 if small else ROUNDS)
     samples = case.way * (case.shot + QUERY)
     arithmetic = one.operations(case.way, samples, case.dim) / machine.product
     memory = samples * case.dim * 4 / machine.copy
     return {
         "method": one.method,
-        "ours": rates["ours"],
+        "library": rates["library"],
         "plain": rates["bare"],
         "arithmetic_seconds": arithmetic,
         "memory_seconds": memory,

@@ -25,19 +25,7 @@ CLASSES = 64
 
 @dataclass(frozen=True)
 class NetworkCase:
-    """Pictures of one shape in batches.
-
-    Parameters
-    ----------
-    size, channels
-        Of a picture.
-    batch
-        Pictures in a step.
-    crop_padding, flip
-        Augmentation.
-    steps
-        In a round.
-    """
+    """Pictures of one shape, their augmentation, and the batches of one round."""
 
     size: int
     channels: int
@@ -52,7 +40,7 @@ class NetworkCase:
         return images.contiguous(memory_format=torch.channels_last)
 
     def backbone(self) -> Backbone:
-        """ConvNet-64 with its first weights."""
+        """ConvNet-64 with initial weights."""
         torch.manual_seed(0)
         backbone = build("conv64", channels=self.channels, size=self.size)
         move_network(backbone, "cpu", torch.channels_last)

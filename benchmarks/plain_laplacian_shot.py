@@ -1,6 +1,6 @@
-"""LaplacianShot as one would first write it in torch: one task after the other.
+"""A straightforward implementation of LaplacianShot in torch, to compare speed with.
 
-What the library's `laplacian-shot` is compared with: the same equations and options, equal shots.
+One task after the other; the equations and options of `laplacian-shot`, equal shots.
 """
 
 from __future__ import annotations

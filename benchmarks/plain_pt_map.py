@@ -1,6 +1,6 @@
-"""PT-MAP as one would first write it in torch: one task at a time, with Sinkhorn's algorithm.
+"""A straightforward implementation of PT-MAP in torch, to compare speed with.
 
-What the library's `pt-map` is compared with. For features that are nowhere negative.
+One task after the other, with Sinkhorn's algorithm; for non-negative features.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""TIM-GD as one would first write it in torch: one task at a time, autograd and torch's Adam.
+"""A straightforward implementation of TIM-GD in torch, to compare speed with.
 
-What the library's `tim` is compared with, iteration for iteration.
+One task after the other, with autograd and torch's Adam; the iterations of `tim`.
 """
 
 from __future__ import annotations

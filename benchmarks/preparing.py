@@ -19,31 +19,17 @@ from benchmarks.machine import compare, extra_bytes_of_all, in_new_process, rate
 from protorect.datasets.prepare import prepare
 from protorect.report.table import Table
 
-DIFFERENT = 20  # pictures; the others have the same pixels
+DIFFERENT = 20  # pictures; the others are copies of them
 CLASSES = 20
 
 
 @dataclass(frozen=True)
 class PictureCase:
-    """Files of one kind.
+    """Files of one kind."""
 
-    Parameters
-    ----------
-    kind
-        JPEG or PNG.
-    side
-        Of the file, in pixels.
-    size
-        Of the packed picture.
-    count
-        How many files.
-    workers
-        Processes.
-    """
-
-    kind: str
-    side: int
-    size: int
+    kind: str  # JPEG or PNG
+    side: int  # of the files, in pixels
+    size: int  # of the packed pictures
     count: int
     workers: int
 
@@ -96,14 +82,14 @@ def _case(case: PictureCase, rounds: int) -> dict[str, Any]:
         root = Path(folder) / "pictures"
         paths = write_pictures(case, root)
 
-        def ours() -> None:
+        def library() -> None:
             with TemporaryDirectory(dir=folder) as out:
                 prepare("folder", root, Path(out) / "p", size=case.size, workers=case.workers)
 
         def bare() -> None:
             decode_all(paths, case.size, case.workers)
 
-        rates = compare(_rate(ours, case.count), _rate(bare, case.count), rounds)
+        rates = compare(_rate(library, case.count), _rate(bare, case.count), rounds)
     return asdict(case) | rates
 
 
@@ -130,7 +116,7 @@ def memory_of(case: PictureCase, folder: str) -> int:
 
 
 def write_pictures(case: PictureCase, root: Path) -> list[str]:
-    """Class folders of pictures with the detail of photographs; their paths."""
+    """Write class folders of pictures with the detail of photographs; returns the paths."""
     encoded = [_encoded(case, seed) for seed in range(DIFFERENT)]
     paths = []
     for label in range(CLASSES):

@@ -25,25 +25,13 @@ from protorect.uncertainty.classify import classify
 
 @dataclass(frozen=True)
 class Work:
-    """How much is measured.
+    """The amount of work that is measured."""
 
-    Parameters
-    ----------
-    pictures, side, batch
-        JPEG files, their side in pixels, and how many onnxruntime gets together.
-    counts
-        Two numbers of pictures whose memory is measured.
-    labelled, classes, dim
-        How many pictures get labels, their classes, and the dimensions of their features.
-    rounds
-        Of everything that is timed.
-    """
-
-    pictures: int = 400
-    side: int = 350
-    batch: int = 50
-    counts: tuple[int, int] = (200, 2000)
-    labelled: int = 100_000
+    pictures: int = 400  # JPEG files
+    side: int = 350  # of a file, in pixels
+    batch: int = 50  # of onnxruntime
+    counts: tuple[int, int] = (200, 2000)  # of pictures whose memory is measured
+    labelled: int = 100_000  # pictures whose features are classified
     classes: int = 100
     dim: int = 1280
     rounds: int = 5
@@ -105,7 +93,7 @@ def measure_embedding(work: Work) -> dict[str, Any]:
         _write(root / "pictures", work.pictures, work.side)
         embedder = load_embedder(precision="float32")
 
-        def ours() -> float:
+        def library() -> float:
             pictures = find_pictures(root / "pictures").pictures
             return work.pictures / seconds(
                 lambda: embed_pictures(pictures, embedder, FeatureCache(None))
@@ -117,7 +105,7 @@ def measure_embedding(work: Work) -> dict[str, Any]:
                 lambda: [session.run(None, {"pixels": pixels}) for _ in range(batches)]
             )
 
-        return {"side": work.side, "batch": work.batch} | compare(ours, onnx, work.rounds)
+        return {"side": work.side, "batch": work.batch} | compare(library, onnx, work.rounds)
 
 
 def measure_classification(work: Work) -> dict[str, Any]:

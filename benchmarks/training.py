@@ -55,14 +55,14 @@ def tables(figures: dict[str, Any]) -> dict[str, Table]:
 def _case(case: NetworkCase, rounds: int) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         case.packed(Path(folder) / "packed")
-        ours = _loop(case, Path(folder))
-        rates = compare(ours, bare_training(case, uses_bfloat16("auto")), rounds)
+        library = _loop(case, Path(folder))
+        rates = compare(library, bare_training(case, uses_bfloat16("auto")), rounds)
     shape = {"size": case.size, "channels": case.channels, "batch": case.batch}
     return shape | rates
 
 
 def _loop(case: NetworkCase, folder: Path) -> Callable[[], float]:
-    """A new training each time; images/s from the end of its first step on."""
+    """The rate of a new training, images/s after its first step."""
     config = TrainingConfig(
         epochs=1, batch_size=case.batch, steps_per_epoch=case.steps + 1, rates=((0, 0.01),)
     )
@@ -71,10 +71,10 @@ def _loop(case: NetworkCase, folder: Path) -> Callable[[], float]:
     def report(_: StepReport) -> None:
         times.append(time.perf_counter())
 
-    def ours() -> float:
+    def library() -> float:
         times.clear()
         with TemporaryDirectory(dir=folder) as out:
             train(folder / "packed", Path(out) / "run", config, report=report)
         return case.steps * case.batch / (times[-1] - times[0])
 
-    return ours
+    return library

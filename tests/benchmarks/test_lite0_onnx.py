@@ -14,7 +14,7 @@ def test_the_onnx_file_gives_the_same_features(tmp_path):
 
     write_lite0(tmp_path / "lite0.onnx")
     pictures = np.random.default_rng(0).integers(0, 256, (2, 224, 224, 3), dtype=np.uint8)
-    ours = load_embedder(precision="float32")(pictures)
+    library = load_embedder(precision="float32")(pictures)
     options = f"mean={127 / 255},std={128 / 255}"
     onnx = load_embedder(f"onnx:{tmp_path / 'lite0.onnx'}:{options}")(pictures)
-    np.testing.assert_allclose(onnx, ours, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(onnx, library, rtol=1e-3, atol=1e-3)

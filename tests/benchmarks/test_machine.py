@@ -20,13 +20,13 @@ def test_the_limit_is_the_slower_of_two_times():
 
 
 def test_rates_are_compared_round_by_round():
-    ours, bare = iter([0, 1, 8, 6]), iter([0, 2, 10, 12])
-    rates = compare(lambda: next(ours), lambda: next(bare), 3)
-    assert rates == {"ours": 6, "bare": 10, "fraction": 0.5}
+    library, bare = iter([0, 1, 8, 6]), iter([0, 2, 10, 12])
+    rates = compare(lambda: next(library), lambda: next(bare), 3)
+    assert rates == {"library": 6, "bare": 10, "fraction": 0.5}
 
 
 def test_the_ratio_of_a_table_follows_from_the_rates_beside_it():
-    assert rates_and_ratio({"ours": 1500, "bare": 1000, "fraction": 1.4}) == [
+    assert rates_and_ratio({"library": 1500, "bare": 1000, "fraction": 1.4}) == [
         "1,500",
         "1,000",
         "1.50",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from benchmarks.plain import plain_bd_cspn
+from benchmarks.plain_bd_cspn import plain_bd_cspn
 from benchmarks.plain_laplacian_shot import plain_laplacian_shot
 from benchmarks.plain_pt_map import plain_pt_map
 from benchmarks.plain_tim import plain_tim

@@ -20,9 +20,9 @@ def summary_table(comparison: Comparison) -> Table:
     ranks, gaps = comparison.ranks, comparison.behind_best
     speeds = comparison.episodes_per_second
     return Table(
-        f"Over {len(comparison.columns)} columns (feature set, setting, shot). Mean ranks differ "
-        f"significantly from {comparison.critical_difference:.2f} on (Nemenyi, 5 %). Speed on "
-        "this machine, one method after the other.",
+        f"Over {len(comparison.columns)} columns (feature set, setting, shot). Mean ranks that "
+        f"differ by less than {comparison.critical_difference:.2f} are not significantly different "
+        "(Nemenyi, 5 %). Speed on this machine, one method after the other.",
         ["method", "mean rank", "worst gap to the best", "episodes/s"],
         [
             [comparison.methods[i], f"{ranks[i]:.2f}", f"{gaps[i]:.2f}", f"{speeds[i]:,.0f}"]

@@ -1,7 +1,6 @@
-"""BD-CSPN as one would first write it in torch: batched, everything written out.
+"""A straightforward batched implementation of BD-CSPN in torch, to compare speed with.
 
-What the library is compared with. Equal shots, queries gathered, normalised, shifted and
-normalised again in memory, one chunk for as many episodes as fit.
+Equal shots; queries are gathered, normalized, shifted and normalized again in memory.
 """
 
 from __future__ import annotations
