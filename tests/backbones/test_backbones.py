@@ -1,7 +1,9 @@
-"""Every registered backbone is put through the same tests."""
+"""The same tests for every registered backbone."""
 
 from __future__ import annotations
 
+import re
+from copy import deepcopy
 from functools import cache
 
 import pytest
@@ -16,7 +18,7 @@ from protorect.errors import DataError, OptionError
 
 TRAINED_HERE = [name for name, spec in BACKBONES.items() if not spec.pretrained]
 
-DIMS = {  # by the size of the pictures
+DIMS = {  # by the size of the images
     "conv64": {28: 64, 32: 256, 84: 1600},
     "conv128": {28: 128, 32: 512, 84: 3200},
     "conv256": {28: 256, 32: 1024, 84: 6400},
@@ -25,27 +27,28 @@ DIMS = {  # by the size of the pictures
     "efficientnet-lite0": {28: 1280, 32: 1280, 84: 1280, 224: 1280},
 }
 SHAPES = [(name, size, dim) for name, dims in DIMS.items() for size, dim in dims.items()]
-
-
-def with_formula(name: str, channels: int = 3, size: int = 32) -> Backbone:
-    """A new network whose batch norms do something and whose weights are no draw."""
-    network = build(name, channels=channels, size=size)
-    network.load_state_dict(formula.weights(network))
-    return network
+SIZE = 28
 
 
 @cache
-def ready(name: str) -> Backbone:
-    """The same in evaluation mode, shared by tests that leave it as it is."""
-    return with_formula(name).eval().requires_grad_(False)
+def shared(name: str) -> Backbone:
+    """A network in evaluation mode with weights by formula, for tests that do not change it."""
+    network = build(name, size=SIZE)
+    network.load_state_dict(formula.weights(network))
+    return network.eval().requires_grad_(False)
 
 
-def shown(count: int = 2, channels: int = 3, size: int = 32) -> torch.Tensor:
-    return formula.pictures(count, channels, size).float()
+def own(name: str) -> Backbone:
+    """A copy of it, to train or change."""
+    return deepcopy(shared(name)).requires_grad_(True)
 
 
-def relative_error(got: torch.Tensor, wanted: torch.Tensor) -> float:
-    return ((got.float() - wanted).norm() / wanted.norm()).item()
+def images(count: int = 2, channels: int = 3, size: int = SIZE) -> torch.Tensor:
+    return formula.images(count, channels, size).float()
+
+
+def relative_error(actual: torch.Tensor, expected: torch.Tensor) -> float:
+    return ((actual.float() - expected).norm() / expected.norm()).item()
 
 
 def test_every_backbone_is_tested():
@@ -56,9 +59,10 @@ def test_every_backbone_is_tested():
 @pytest.mark.parametrize(("name", "size", "dim"), SHAPES)
 def test_shape(name, size, dim, channels):
     network = build(name, channels=channels, size=size).eval()
+    batch = images(1 if name == "wrn28-10" else 2, channels, size)
     with torch.no_grad():
-        features = network(shown(2, channels, size))
-    assert features.shape == (2, dim)
+        features = network(batch)
+    assert features.shape == (len(batch), dim)
     assert torch.isfinite(features).all()
     assert (network.name, network.channels, network.size, network.dim) == (
         name,
@@ -70,90 +74,89 @@ def test_shape(name, size, dim, channels):
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_gradients_reach_every_parameter(name):
-    network = with_formula(name).train()
-    features = network(shown(4))
-    # Uneven factors: a plain sum behind a batch norm has no gradient.
-    (features * formula.spread(tuple(features.shape), 1).float()).sum().backward()
-    for parameter, held in network.named_parameters():
-        assert held.grad is not None, parameter
-        assert torch.isfinite(held.grad).all(), parameter
-        assert held.grad.abs().max() > 0, parameter
+    network = own(name).train()
+    features = network(images(2 if name == "wrn28-10" else 4))
+    # Uneven factors: a plain sum after a batch norm has no gradient.
+    (features * formula.pseudo_random(tuple(features.shape), 1).float()).sum().backward()
+    for key, parameter in network.named_parameters():
+        assert parameter.grad is not None, key
+        assert torch.isfinite(parameter.grad).all(), key
+        assert parameter.grad.abs().max() > 0, key
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_a_picture_counts_its_company_only_in_training(name):
-    network = with_formula(name)
-    together, alone = shown(6), shown(6)[:2]  # more than some networks look at together
-    before = {key: held.clone() for key, held in network.state_dict().items()}
+def test_features_depend_on_the_rest_of_the_batch_only_in_training(name):
+    network = own(name)
+    batch = images(5)  # more than some networks process together
+    before = {key: value.clone() for key, value in network.state_dict().items()}
     with torch.no_grad():
-        network.eval()
-        evaluated = network(together)
-        assert relative_error(network(alone), evaluated[:2]) < 1e-5
-        assert all(torch.equal(held, before[key]) for key, held in network.state_dict().items())
+        evaluated = network(batch)
+        assert relative_error(network(batch[:2]), evaluated[:2]) < 1e-5
+        assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
         network.train()
-        trained = network(together)
+        trained = network(batch)
         assert relative_error(trained, evaluated) > 0.1
-        assert relative_error(network(alone), trained[:2]) > 1e-2
-    for key, held in network.state_dict().items():
+        assert relative_error(network(batch[:2]), trained[:2]) > 1e-2
+    for key, value in network.state_dict().items():
         if key.endswith("running_mean"):
-            assert not torch.equal(held, before[key]), key
+            assert not torch.equal(value, before[key]), key
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_channels_last_gives_the_same(name):
-    pictures = shown()
-    other = with_formula(name).eval().to(memory_format=torch.channels_last)
+def test_channels_last_gives_the_same_features(name):
+    other = own(name).to(memory_format=torch.channels_last)
     with torch.no_grad():
-        got = other(pictures.contiguous(memory_format=torch.channels_last))
-    assert relative_error(got, ready(name)(pictures)) < 1e-5
+        features = other(images().contiguous(memory_format=torch.channels_last))
+    assert relative_error(features, shared(name)(images())) < 1e-5
 
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_bfloat16_is_close(name):
-    wanted = ready(name)(shown())
+    expected = shared(name)(images())
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        got = ready(name)(shown())
-    assert got.dtype == torch.bfloat16  # or nothing was tested
-    assert relative_error(got, wanted) < 0.04  # eight bits, rounded dozens of times
+        features = shared(name)(images())
+    assert features.dtype == torch.bfloat16  # else nothing is tested
+    assert relative_error(features, expected) < 0.04  # eight bits, rounded dozens of times
 
 
 @pytest.mark.parametrize("name", TRAINED_HERE)
 def test_features_can_be_negative(name):
-    negative = ready(name)(shown()) < 0
+    negative = shared(name)(images()) < 0
     assert 0.05 < negative.float().mean() < 0.95
 
 
-def test_a_grey_picture_is_three_equal_channels_to_a_pretrained_network():
-    grey = build("efficientnet-lite0", channels=1, size=32).eval()
-    colour = build("efficientnet-lite0", channels=3, size=32).eval()
-    pictures = shown(2, channels=1)
+def test_a_pretrained_network_repeats_a_grayscale_image_in_three_channels():
+    gray = build("efficientnet-lite0", channels=1, size=32).eval()
+    color = build("efficientnet-lite0", channels=3, size=32).eval()
+    batch = images(2, channels=1, size=32)
     with torch.no_grad():
-        assert torch.equal(grey(pictures), colour(pictures.repeat(1, 3, 1, 1)))
-    assert grey.mean == (127 / 255,)
-    assert colour.mean == (127 / 255,) * 3
-    assert colour.std == (128 / 255,) * 3
+        assert torch.equal(gray(batch), color(batch.repeat(1, 3, 1, 1)))
+    assert gray.mean == (127 / 255,)
+    assert color.mean == (127 / 255,) * 3
+    assert color.std == (128 / 255,) * 3
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_a_seed_decides_weights_and_training(name):
+def test_a_seed_determines_initial_weights_and_training(name):
     def trained(seed: int) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
         torch.manual_seed(seed)
-        network = build(name, size=28).train()
-        first = {key: held.clone() for key, held in network.named_parameters()}
+        network = build(name, size=SIZE).train()
+        initial = {key: value.clone() for key, value in network.named_parameters()}
         with torch.no_grad():
-            return first, network(shown(2, size=28))
+            return initial, network(images())
 
     weights, features = trained(0)
-    again, features_again = trained(0)
-    others, _ = trained(1)
-    assert all(torch.equal(weights[key], again[key]) for key in weights)
-    assert torch.equal(features, features_again)
-    same = [torch.equal(weights[key], others[key]) for key in weights if weights[key].ndim == 4]
-    assert all(same) if BACKBONES[name].pretrained else not any(same)
+    same_weights, same_features = trained(0)
+    torch.manual_seed(1)
+    others = dict(build(name, size=SIZE).named_parameters())
+    assert all(torch.equal(weights[key], same_weights[key]) for key in weights)
+    assert torch.equal(features, same_features)
+    equal = [torch.equal(weights[key], others[key]) for key in weights if weights[key].ndim == 4]
+    assert all(equal) if BACKBONES[name].pretrained else not any(equal)
 
 
 @pytest.mark.parametrize("name", TRAINED_HERE)
-def test_first_weights_are_he_normal_and_batch_norms_the_identity(name):
+def test_initial_weights_are_he_normal_and_batch_norms_the_identity(name):
     torch.manual_seed(0)
     for module in build(name, size=28).modules():
         if isinstance(module, nn.Conv2d):
@@ -168,16 +171,16 @@ def test_first_weights_are_he_normal_and_batch_norms_the_identity(name):
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_a_checkpoint_brings_it_back(name, tmp_path):
+def test_a_checkpoint_restores_the_features(name, tmp_path):
     path = tmp_path / "weights.safetensors"
-    network = ready(name)
-    save_tensors(path, network.state_dict(), {"kind": "backbone", "name": name})
+    save_tensors(path, shared(name).state_dict(), {"kind": "backbone", "name": name})
     tensors, config = load_tensors(path, kind="backbone")
-    again = build(config["name"], size=32).eval()
+    restored = build(config["name"], size=SIZE).eval()
     with torch.no_grad():
-        assert not torch.equal(again(shown()), network(shown()))
-        again.load_state_dict(tensors)
-        assert torch.equal(again(shown()), network(shown()))
+        expected = shared(name)(images(1))
+        assert not torch.equal(restored(images(1)), expected)
+        restored.load_state_dict(tensors)
+        assert torch.equal(restored(images(1)), expected)
 
 
 def convnet_parameters(widths: list[int]) -> int:
@@ -221,8 +224,8 @@ def lite0_parameters() -> int:
         ("efficientnet-lite0", lite0_parameters(), 3_371_008),
     ],
 )
-def test_parameters(name, by_hand, count):
-    assert sum(held.numel() for held in ready(name).parameters()) == by_hand == count
+def test_number_of_parameters(name, by_hand, count):
+    assert sum(parameter.numel() for parameter in shared(name).parameters()) == by_hand == count
 
 
 @pytest.mark.parametrize("name", BACKBONES)
@@ -238,18 +241,18 @@ def test_a_wrong_number_of_channels_is_refused(channels):
         build("conv64", channels=channels)
 
 
-@pytest.mark.parametrize("shape", [(2, 1, 32, 32), (2, 3, 28, 28), (2, 3, 32, 28), (3, 32, 32)])
-def test_pictures_of_another_shape_are_refused(shape):
-    got = str(shape).replace("(", r"\(").replace(")", r"\)")
-    with pytest.raises(DataError, match=rf"built for pictures \(n, 3, 32, 32\) and got {got}"):
-        ready("conv64")(torch.zeros(shape))
+@pytest.mark.parametrize("shape", [(2, 1, 28, 28), (2, 3, 32, 32), (2, 3, 28, 32), (3, 28, 28)])
+def test_images_of_another_shape_are_refused(shape):
+    message = f"built for pictures (n, 3, 28, 28) and got {shape}"
+    with pytest.raises(DataError, match=re.escape(message)):
+        shared("conv64")(torch.zeros(shape))
 
 
-def test_an_unknown_name_is_refused_with_the_nearest():
+def test_an_unknown_name_is_refused_and_the_nearest_suggested():
     with pytest.raises(OptionError, match="unknown backbone 'resnet-12'.*mean 'resnet12'"):
         build("resnet-12")
 
 
-def test_the_size_is_84_or_what_the_weights_want():
+def test_the_default_size_is_84_or_that_of_the_pretrained_weights():
     assert build("conv64").size == 84
     assert build("efficientnet-lite0").size == 224

@@ -1,4 +1,4 @@
-"""DropBlock: what it drops, how much of it, and that it continues where it was."""
+"""DropBlock: what it drops, how much of it, and that a checkpoint continues its schedule."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def test_dropped_positions_lie_in_whole_squares():
 @pytest.mark.parametrize(
     ("batches", "share"), [(0, 0.0), (WARM_UP // 2, 0.05), (WARM_UP, 0.1), (9 * WARM_UP, 0.1)]
 )
-def test_the_share_grows_and_stays(batches, share):
+def test_the_dropped_share_grows_linearly_and_then_stays(batches, share):
     gone = dropped(warmed_up(batches), side=5, count=1000).float().mean().item()
     assert gone == pytest.approx(share, abs=0.006)  # five standard errors
 
 
-def test_overlaps_take_little_from_the_share():
+def test_overlaps_reduce_the_share_only_little():
     assert dropped(warmed_up(), side=10).float().mean().item() == pytest.approx(0.1, abs=0.02)
 
 
@@ -68,28 +68,28 @@ def test_bfloat16_maps_stay_bfloat16():
     assert warmed_up()(torch.ones(2, 2, 5, 5, dtype=torch.bfloat16)).dtype == torch.bfloat16
 
 
-def test_resnet12_drops_in_its_last_two_blocks_and_continues():
+def test_resnet12_drops_in_its_last_two_blocks_and_a_checkpoint_continues():
     torch.manual_seed(0)
-    network, pictures = build("resnet12", size=28).train(), torch.rand(4, 3, 28, 28)
+    network, images = build("resnet12", size=28).train(), torch.rand(4, 3, 28, 28)
     counters = ["blocks.2.drop.batches", "blocks.3.drop.batches"]
     assert [key for key in network.state_dict() if key.endswith("drop.batches")] == counters
     with torch.no_grad():
-        network(pictures)
+        network(images)
         network.load_state_dict(
             {
-                key: torch.tensor(20_000) if key in counters else held
-                for key, held in network.state_dict().items()
+                key: torch.tensor(20_000) if key in counters else value
+                for key, value in network.state_dict().items()
             }
         )
-        state = {key: held.clone() for key, held in network.state_dict().items()}
+        state = {key: value.clone() for key, value in network.state_dict().items()}
         torch.manual_seed(1)
-        straight = network(pictures)
+        expected = network(images)
         resumed = build("resnet12", size=28).train()
         resumed.load_state_dict(state)
         torch.manual_seed(1)
-        assert torch.equal(resumed(pictures), straight)
+        assert torch.equal(resumed(images), expected)
         fresh = build("resnet12", size=28).train()
         fresh.load_state_dict(state | dict.fromkeys(counters, torch.tensor(0)))
         torch.manual_seed(1)
-        assert not torch.equal(fresh(pictures), straight)
+        assert not torch.equal(fresh(images), expected)
     assert [int(network.state_dict()[key]) for key in counters] == [20_001, 20_001]

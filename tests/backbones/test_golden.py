@@ -1,7 +1,7 @@
-"""Numbers that must never move: every backbone with weights and pictures made by a formula.
+"""Features that must not change: every backbone with weights and images made by a formula.
 
-The expected features were computed once by the slow reading in `slow_networks.py`, in float64. If
-a network is meant to change one day, write them anew on purpose:
+The expected features were computed once by the independent implementations in
+`reference/backbones.py`, in float64. If a network is meant to change, write them again by
 `PYTHONPATH=tests python tests/backbones/test_golden.py`.
 """
 
@@ -14,13 +14,13 @@ import pytest
 import torch
 
 from helpers import formula
-from helpers.slow_networks import NETWORKS
 from protorect.backbones.base import Backbone
 from protorect.backbones.registry import BACKBONES, build
+from reference.backbones import NETWORKS
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "backbones" / "features.json"
-SIZE = 36  # sides 18, 9, 4 or 5, 3 or 2: "same" padding meets even and odd, pools round down
-KEPT = 48  # features kept of a picture, evenly spaced
+SIZE = 36  # sides 18, 9, 4 or 5, 3 or 2: even and odd ones, so that pools round down
+KEPT = 48  # features per image in the file, evenly spaced
 TOLERANCE = 1e-5  # of float32, as a fraction of the root mean square of the features
 
 
@@ -34,43 +34,43 @@ def some(features: torch.Tensor) -> torch.Tensor:
     return features[:, torch.arange(KEPT) * features.shape[1] // KEPT]
 
 
-def slow_features(name: str) -> torch.Tensor:
-    shown = formula.pictures(1, 3, SIZE)
-    return NETWORKS[name](formula.weights(build(name, size=SIZE)), shown)
+def reference_features(name: str) -> torch.Tensor:
+    images = formula.images(1, 3, SIZE)
+    return NETWORKS[name](formula.weights(build(name, size=SIZE)), images)
 
 
-def test_every_backbone_is_there():
+def test_every_backbone_is_in_the_file():
     assert list(json.loads(GOLDEN.read_text())["features"]) == list(NETWORKS) == list(BACKBONES)
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_features_stay(name):
-    held = json.loads(GOLDEN.read_text())["features"][name]
+def test_features_have_not_changed(name):
+    golden = json.loads(GOLDEN.read_text())["features"][name]
     with torch.no_grad():
-        got = filled(name, torch.float32)(formula.pictures(1, 3, SIZE).float())
-    rms = held["rms"]
+        got = filled(name, torch.float32)(formula.images(1, 3, SIZE).float())
+    rms = golden["rms"]
     assert got.square().mean().sqrt().item() == pytest.approx(rms, rel=TOLERANCE)
     torch.testing.assert_close(
-        some(got)[0], torch.tensor(held["some"]), rtol=0, atol=TOLERANCE * rms
+        some(got)[0], torch.tensor(golden["some"]), rtol=0, atol=TOLERANCE * rms
     )
 
 
 @pytest.mark.parametrize("name", ["conv256", "resnet12", "efficientnet-lite0"])
-def test_every_feature_is_that_of_the_slow_reading(name):
+def test_every_feature_equals_that_of_the_reference(name):
     with torch.no_grad():
-        got = filled(name, torch.float64)(formula.pictures(1, 3, SIZE))
-    torch.testing.assert_close(got, slow_features(name), rtol=1e-9, atol=1e-9)
+        got = filled(name, torch.float64)(formula.images(1, 3, SIZE))
+    torch.testing.assert_close(got, reference_features(name), rtol=1e-9, atol=1e-9)
 
 
 def write() -> None:
-    """Write the golden file anew, from the slow reading."""
+    """Write the golden file again, by the reference implementations."""
     features = {}
     for name in NETWORKS:
-        slow = slow_features(name)
-        kept = [round(value, 9) for value in some(slow)[0].tolist()]
-        features[name] = {"rms": round(slow.square().mean().sqrt().item(), 9), "some": kept}
+        expected = reference_features(name)
+        kept = [round(value, 9) for value in some(expected)[0].tolist()]
+        features[name] = {"rms": round(expected.square().mean().sqrt().item(), 9), "some": kept}
     what = f"{KEPT} features of one picture of {SIZE} px, weights by formula; see test_golden.py"
-    rows = ",\n".join(f'    "{name}": {json.dumps(held)}' for name, held in features.items())
+    rows = ",\n".join(f'    "{name}": {json.dumps(values)}' for name, values in features.items())
     GOLDEN.parent.mkdir(exist_ok=True)
     GOLDEN.write_text(f'{{\n  "what": {json.dumps(what)},\n  "features": {{\n{rows}\n  }}\n}}\n')
 

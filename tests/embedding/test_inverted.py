@@ -31,19 +31,21 @@ def negatives(drawings, folder):
     return folder
 
 
-def test_ink_may_be_dark_or_bright(drawings, tmp_path, capsys):
-    """Whichever way, packed before or not, the network sees bright ink."""
+def test_strokes_may_be_dark_or_bright(drawings, tmp_path, capsys):
+    """In any case, packed before or not, the network gets bright strokes."""
     bright = negatives(drawings, tmp_path / "bright")
     prepare("folder", drawings, tmp_path / "packed", size=28, channels=1, split=(0.0, 0.0, 1.0))
-    found = []
+    features = []
     for name, source in (("d", drawings), ("b", bright), ("p", tmp_path / "packed")):
         assert main(["extract", "omniglot-conv64", str(source), "--out", str(tmp_path / name)]) == 0
-        swapped = "dark and bright changed places" in capsys.readouterr().err
-        assert swapped == (name != "b")
-        found.append(load_features(tmp_path / name)[0])
-    np.testing.assert_array_equal(found[0], found[2])
-    np.testing.assert_allclose(found[0], found[1], atol=0.15)  # resized before or after: rounding
+        inverted = "dark and bright were exchanged" in capsys.readouterr().err
+        assert inverted == (name != "b")
+        features.append(load_features(tmp_path / name)[0])
+    np.testing.assert_array_equal(features[0], features[2])
+    np.testing.assert_allclose(
+        features[0], features[1], atol=0.15
+    )  # resized before or after: rounding
 
 
-def test_only_a_network_for_ink_swaps(drawings, weights, tmp_path):
+def test_only_a_network_trained_on_bright_strokes_inverts(drawings, weights, tmp_path):
     assert not extract(weights, drawings, tmp_path / "f.npz").inverted

@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="SOURCE")
     add("pictures", metavar="PICTURES", type=Path)
-    add("--split", default="test", help="of what was prepared: train, val or test (%(default)s)")
-    add("--out", type=Path, required=True, metavar="OUT", help="where the features go")
+    add("--split", default="test", help="of a prepared data set: train, val or test (%(default)s)")
+    add("--out", type=Path, required=True, metavar="OUT", help="the file or folder to write")
     add(
         "--precision",
         default="auto",
@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> None:
             progress=progress,
         )
     if done.resumed:
-        print(f"went on after {done.resumed} pictures", file=sys.stderr)
+        print(f"resumed after {done.resumed} pictures", file=sys.stderr)
     if done.inverted:
-        print("dark ink on a bright ground: dark and bright changed places", file=sys.stderr)
+        print("dark strokes on a bright ground: dark and bright were exchanged", file=sys.stderr)
     print_list("could not be read", done.unreadable)
-    print(options.out if done.written else f"{options.out} (was there already)")
+    print(options.out if done.written else f"{options.out} (exists already)")

@@ -1,6 +1,6 @@
-"""The networks read from their papers a second time: plain sums in float64, no module of torch.
+"""Independent implementations of the backbones: plain sums in float64, no module of torch.
 
-Each function takes the tensors of a network by name, and pictures (n, channels, size, size).
+Each function takes the tensors of a network by name, and images (n, channels, size, size).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def wide_resnet(w: Weights, x: Tensor) -> Tensor:
 def efficientnet_lite0(w: Weights, x: Tensor) -> Tensor:
     def layer(x: Tensor, name: str, stride: int = 1, last: bool = False) -> Tensor:
         kernel, side = w[f"{name}.0.weight"], x.shape[-1]
-        missing = 0  # pixels until ceil(side / stride) windows fit, found by trying
+        missing = 0  # pixels until ceil(side / stride) windows fit, by trial
         while (side + missing - kernel.shape[-1]) // stride + 1 < (side + stride - 1) // stride:
             missing += 1
         x = conv(x, kernel, stride, before=missing // 2, after=missing - missing // 2)
