@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from protorect import DataError, Episodes, OptionError, sample_episodes
+from protorect.evaluation.episodes import _whole_counts
 
 SIZES = np.array([16, 20, 25, 31, 18, 40, 22, 19])
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(len(SIZES)), SIZES))
-WORLDS = [
+SETTINGS = [
     {},
     {"shot": 1, "way": 2, "query": 1},
     {"way": 8, "shot": 1},
@@ -15,21 +16,21 @@ WORLDS = [
 ]
 
 
-def draw(**changes):
+def sample(**changes):
     return sample_episodes(LABELS, **{"way": 5, "shot": 1, "episodes": 200, "seed": 3} | changes)
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_no_row_appears_twice_in_an_episode(world):
-    episodes = draw(**world)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_row_appears_twice_in_an_episode(setting):
+    episodes = sample(**setting)
     for support, query in zip(episodes.support, episodes.query, strict=True):
         rows = [*support.ravel(), *query]
         assert len(set(rows)) == len(rows)
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_rows_belong_to_the_class_they_are_given_as(world):
-    episodes = draw(**world)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_rows_belong_to_the_classes_of_the_episode(setting):
+    episodes = sample(**setting)
     for support, query, ways in zip(
         episodes.support, episodes.query, episodes.query_way, strict=True
     ):
@@ -42,30 +43,30 @@ def test_rows_belong_to_the_class_they_are_given_as(world):
         assert not set(LABELS[query[~known]]) & set(classes)
 
 
-def test_balanced_episodes_have_the_shape_asked_for():
-    episodes = draw(way=3, shot=4, query=6, episodes=11)
+def test_balanced_episodes_have_the_requested_shape():
+    episodes = sample(way=3, shot=4, query=6, episodes=11)
     assert episodes.support.shape == (11, 3, 4)
     assert episodes.query.shape == episodes.query_way.shape == (11, 18)
     assert (np.sort(episodes.query_way) == np.repeat([0, 1, 2], 6)).all()
     assert (episodes.way, episodes.shot, len(episodes)) == (3, 4, 11)
 
 
-def test_distractors_come_on_top():
-    episodes = draw(distractors=3)
+def test_distractors_are_further_queries():
+    episodes = sample(distractors=3)
     assert episodes.query.shape == (200, 5 * 15 + 3 * 15)
     assert ((episodes.query_way == -1).sum(axis=1) == 45).all()
     assert episodes.query_per_class == 15
 
 
 def test_dirichlet_queries_keep_their_number_and_vary_their_classes():
-    episodes = draw(dirichlet=1.0, query=10, shot=2)
+    episodes = sample(dirichlet=1.0, query=10, shot=2)
     counts = np.stack([(episodes.query_way == way).sum(axis=1) for way in range(5)], axis=1)
     assert (counts.sum(axis=1) == 50).all()
     assert counts.min() == 0
     assert counts.std() > 5
 
 
-def test_dirichlet_proportions_are_those_asked_for():
+def test_dirichlet_proportions_have_the_mean_and_variance_of_the_distribution():
     labels = np.repeat(np.arange(6), 2000)
     for alpha in (1.0, 5.0):
         episodes = sample_episodes(labels, episodes=3000, dirichlet=alpha, query=200, seed=1)
@@ -75,7 +76,7 @@ def test_dirichlet_proportions_are_those_asked_for():
         assert share.var() == pytest.approx(0.16 / (5 * alpha + 1), rel=0.1)
 
 
-def test_dirichlet_never_asks_a_class_for_more_than_it_has():
+def test_dirichlet_counts_are_no_larger_than_a_class():
     labels = np.repeat(np.arange(5), 20)
     episodes = sample_episodes(labels, shot=5, episodes=300, dirichlet=0.05, seed=2)
     assert episodes.query.shape == (300, 75)
@@ -83,15 +84,31 @@ def test_dirichlet_never_asks_a_class_for_more_than_it_has():
     assert counts.max() == 15
 
 
+def counts_of(proportions, total, capacity):
+    return _whole_counts(np.array([proportions]), total, np.array([capacity]))[0].tolist()
+
+
+def test_dirichlet_counts_are_rounded_up_where_the_remainder_is_largest():
+    assert counts_of([0.55, 0.33, 0.12], 10, [10, 10, 10]) == [6, 3, 1]
+    assert counts_of([0.12, 0.33, 0.55], 10, [10, 10, 10]) == [1, 3, 6]
+    assert counts_of([0.51, 0.28, 0.21], 10, [10, 10, 10]) == [5, 3, 2]
+
+
+def test_dirichlet_counts_above_the_capacity_go_to_the_next_largest_classes():
+    assert counts_of([0.6, 0.3, 0.1], 10, [4, 10, 10]) == [4, 5, 1]
+    assert counts_of([0.1, 0.6, 0.3], 10, [10, 4, 10]) == [1, 4, 5]
+    assert counts_of([0.6, 0.3, 0.1], 10, [4, 4, 10]) == [4, 4, 2]
+
+
 def test_the_seed_decides():
-    first, again, other = draw(), draw(), draw(seed=4)
+    first, again, other = sample(), sample(), sample(seed=4)
     assert (first.query == again.query).all()
     assert (first.support == again.support).all()
     assert not (first.query == other.query).all()
 
 
 def test_fewer_shots_are_the_same_episodes_with_less_support():
-    five, one = draw(shot=5, query=10), draw(shot=1, query=10)
+    five, one = sample(shot=5, query=10), sample(shot=1, query=10)
     assert (five.query == one.query).all()
     assert (five.with_shot(1).support == one.support).all()
     with pytest.raises(OptionError, match="have 5 shots; 6 cannot be selected"):
@@ -134,9 +151,9 @@ def test_labels_may_be_strings():
         ({"dirichlet": float("nan")}, OptionError, "dirichlet is nan"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(changes, error, message):
+def test_what_cannot_be_sampled_is_refused(changes, error, message):
     with pytest.raises(error, match=message):
-        draw(**changes)
+        sample(**changes)
 
 
 def test_labels_must_be_a_list():
@@ -145,7 +162,7 @@ def test_labels_must_be_a_list():
 
 
 def test_saved_and_loaded(tmp_path):
-    episodes = draw(distractors=1)
+    episodes = sample(distractors=1)
     episodes.save(tmp_path / "e.npz")
     loaded = Episodes.load(tmp_path / "e.npz")
     for name in ("support", "query", "query_way"):
@@ -153,7 +170,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 def test_another_program_may_write_other_integers(tmp_path):
-    episodes = draw()
+    episodes = sample()
     arrays = {name: getattr(episodes, name) for name in ("support", "query", "query_way")}
     np.savez(tmp_path / "e.npz", **{name: a.astype(np.int16) for name, a in arrays.items()})
     assert Episodes.load(tmp_path / "e.npz").query.dtype == np.int64
@@ -180,16 +197,16 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path, changes, message):
         Episodes.load(tmp_path / "e.npz")
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_episodes_agree_with_the_labels_they_were_drawn_from(world):
-    draw(**world).check_labels(LABELS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_episodes_agree_with_the_labels_they_were_sampled_from(setting):
+    sample(**setting).check_labels(LABELS)
 
 
 def test_episodes_of_another_table_are_refused():
     with pytest.raises(DataError, match="the features have 100 rows"):
-        draw().check_rows(100)
+        sample().check_rows(100)
     with pytest.raises(DataError, match="or from these in another order"):
-        draw().check_labels(np.roll(LABELS, 1))
+        sample().check_labels(np.roll(LABELS, 1))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +222,7 @@ def test_episodes_of_another_table_are_refused():
     ],
 )
 def test_episodes_that_leak_or_lie_are_refused(changed):
-    episodes = draw(shot=2, query=10, distractors=1)
+    episodes = sample(shot=2, query=10, distractors=1)
     arrays = {name: getattr(episodes, name) for name in ("support", "query", "query_way")}
     with pytest.raises(DataError, match=r"do not agree with the labels|the same row twice"):
         Episodes(**arrays | changed(episodes)).check_labels(LABELS)
@@ -219,6 +236,20 @@ def test_many_queries_do_not_make_a_shot_depend_on_others():
         assert (five.query == one.query).all()
 
 
-def test_episodes_that_cannot_fit_are_refused_before_anything_is_drawn():
+def test_episodes_that_cannot_fit_are_refused_before_anything_is_sampled():
     with pytest.raises(OptionError, match="do not fit into memory"):
-        draw(episodes=10**12)
+        sample(episodes=10**12)
+
+
+def test_an_episode_with_one_class_twice_is_refused():
+    labels = np.repeat([0, 1, 2], 10)
+    twice = Episodes(
+        support=np.array([[[0], [1], [10]]]),  # two support samples of class 0 at two positions
+        query=np.array([[2, 3, 11]]),
+        query_way=np.array([[0, 1, 2]]),
+    )
+    with pytest.raises(DataError, match="do not agree with the labels"):
+        twice.check_labels(labels)
+    Episodes(np.array([[[0], [20], [10]]]), np.array([[2, 21, 11]]), twice.query_way).check_labels(
+        labels
+    )

@@ -1,4 +1,4 @@
-"""Labels of any hashable kind, as scikit-learn and as class positions."""
+"""Labels of any hashable type, as scikit-learn takes them and as class numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def as_labels(y: Any) -> Any:
-    """y as scikit-learn takes it; a list that numpy would alter becomes an array of objects."""
+    """y as scikit-learn takes it; a list that numpy would convert becomes an array of objects."""
     if isinstance(y, Tensor):
         return y.detach().cpu().numpy()
     if not isinstance(y, list | tuple):
@@ -28,13 +28,13 @@ def as_labels(y: Any) -> Any:
 
 
 def encode(y: Array) -> tuple[Array, Tensor]:
-    """The classes, and for each label the position of its class."""
+    """The classes, and the class number of each label."""
     if y.dtype == object:
         try:
-            found = dict.fromkeys(y)
+            distinct = dict.fromkeys(y)
         except TypeError as error:
             raise DataError(f"a label in y is not hashable: {error}.") from error
-        classes = objects(sorted(found) if _sortable(found) else found)
+        classes = objects(sorted(distinct) if _sortable(distinct) else distinct)
         position = {label: code for code, label in enumerate(classes)}
         codes = np.array([position[label] for label in y])
     else:
@@ -42,7 +42,7 @@ def encode(y: Array) -> tuple[Array, Tensor]:
         classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         only = classes.tolist()[0]
-        raise DataError(f"y has one class only, {only!r}; give examples of at least two.")
+        raise DataError(f"y has one class only, {only!r}; give at least two.")
     return classes, torch.from_numpy(codes)
 
 
@@ -55,5 +55,5 @@ def _sortable(labels: Iterable[Any]) -> bool:
 
 
 def objects(labels: Iterable[Any]) -> Array:
-    """Labels as an array of the objects they are, (n,)."""
+    """Labels as an array of objects (n,)."""
     return np.fromiter(labels, dtype=object)

@@ -1,7 +1,7 @@
-"""scikit-learn classifiers over `protorect.core.functional`: a batch of one task.
+"""scikit-learn classifiers: the equations of `protorect.core.functional` on one task.
 
-Both take numpy arrays, torch tensors and pandas frames, compute in float32 or float64 as the
-features come (halves in float32), and answer with whatever hashable labels `y` has.
+Both take numpy arrays, torch tensors and pandas frames, compute in the floating type of the
+features (float16 in float32), and accept any hashable labels.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect._utils.parameters import check_flag
 from protorect._utils.tensors import tensor_of
 from protorect.core import functional
 from protorect.core.functional import Assignment, Options, Rank, Weighting
 from protorect.core.unit_rows import UnitRows
-from protorect.errors import DataError, OptionError
+from protorect.errors import DataError
 from protorect.estimators.labels import as_labels, encode, objects
 
 Array = NDArray[Any]
@@ -30,7 +31,7 @@ _BLOCK_ROWS = 4096
 
 
 class CSPN(ClassifierMixin, BaseEstimator):
-    """Cosine similarity prototypical network: the nearest basic prototype, eq. (1) and (3).
+    """Cosine similarity prototypical network (CSPN): the nearest basic prototype, eq. (1), (3).
 
     Parameters
     ----------
@@ -45,9 +46,9 @@ class CSPN(ClassifierMixin, BaseEstimator):
     prototypes_
         (n_classes, n_features).
     shift_
-        (n_features,), what is added to a normalised feature before it is classified: zeros.
+        (n_features,), added to a normalized feature before it is classified: zeros.
     transduction_
-        (n_unlabeled,), what `predict` answers for X_unlabeled; empty without it.
+        (n_unlabeled,), the predicted labels of X_unlabeled; empty without it.
     """
 
     def __init__(self, scale: float = 10.0) -> None:
@@ -62,35 +63,35 @@ class CSPN(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X
-            (n_support, n_features), the labelled features.
+            (n_support, n_features), the labeled features.
         y
             (n_support,), their labels: strings, whole numbers, or anything hashable in a list.
         X_unlabeled
-            (n_unlabeled, n_features), the features to label, or None. Its floating type is the
-            one computed in, as it is usually much larger than X. What it corrects is only as good
-            as it is large: with few rows a class, the shift of `BDCSPN` does harm.
+            (n_unlabeled, n_features), the features to label, or None. Computations are in its
+            floating type, as it is usually much larger than X. With few rows per class the shift
+            of `BDCSPN` may lower the accuracy.
         """
         options = self._options()
         X, y = validate_data(self, _array(X), as_labels(y), dtype=(np.float64, np.float32))
         classes, codes = encode(y)
         support, ways = tensor_of(X)[None], len(classes)
         if X_unlabeled is None:
-            pile, shift = X[:0], None
+            unlabeled, shift = X[:0], None
             prototypes = functional.basic_prototypes(support, codes, ways)
         else:
             try:
-                pile = self._validated(X_unlabeled)
+                unlabeled = self._validated(X_unlabeled)
             except ValueError as error:
                 raise DataError(f"X_unlabeled: {error}") from error
-            query = tensor_of(pile)[None]
-            if support.dtype != query.dtype:  # lengths may be out of its range, directions are not
+            query = tensor_of(unlabeled)[None]
+            if support.dtype != query.dtype:  # the norm may be out of its range
                 support = functional.normalize(support).to(query.dtype)
             prototypes, shift, _ = functional.rectify(support, codes, query, ways, options)
         self.classes_ = classes
         self.prototypes_ = prototypes[0].numpy()
         self.shift_ = np.zeros_like(self.prototypes_[0]) if shift is None else shift[0].numpy()
-        # Not from the scores of `rectify`: they are rounded otherwise than those of `predict`.
-        self.transduction_ = self._predicted(pile)
+        # Not from the scores of `rectify`, which are rounded differently from those of `predict`.
+        self.transduction_ = self._predicted(unlabeled)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -105,13 +106,13 @@ class CSPN(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """Cosines with the prototypes, (n, n_classes).
 
-        With two classes it is (n,), as scikit-learn has it: the second cosine less the first.
+        With two classes (n,), as in scikit-learn: the second cosine minus the first.
         """
         cosines = self._scores(self._validated(X)).numpy()
         return np.asarray(cosines[:, 1] - cosines[:, 0] if len(self.classes_) == 2 else cosines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what `predict` needs into one safetensors file; `transduction_` is not kept.
+        """Write a safetensors file; `transduction_` is not saved.
 
         The labels must be strings, numbers, booleans, None or tuples of those.
         """
@@ -129,11 +130,11 @@ class CSPN(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote; it predicts what the saved one did, to the last bit."""
+        """Read a file that `save` wrote; predictions are equal to the last bit."""
         tensors, config = load_tensors(path, kind="estimator")
-        found, wanted = config.get("class"), cls.__name__
-        if found != wanted:
-            raise DataError(f"{path} holds a {found}, not a {wanted}; load it with {found}.load.")
+        name, expected = config.get("class"), cls.__name__
+        if name != expected:
+            raise DataError(f"{path} holds a {name}, not a {expected}; load it with {name}.load.")
         try:
             self = cls(**config["params"])
             self.classes_ = objects(config["classes"]).astype(config["classes_dtype"])
@@ -145,7 +146,7 @@ class CSPN(ClassifierMixin, BaseEstimator):
             if shapes[0] != shapes[1]:
                 raise ValueError(f"prototypes of shape {shapes[0]} instead of {shapes[1]}")
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-            raise DataError(f"{path} holds a damaged {wanted}: {error}. Save it again.") from error
+            raise DataError(f"{path} holds a damaged {name}: {error}. Save it again.") from error
         return self
 
     def _validated(self, X: Any) -> Array:
@@ -159,8 +160,8 @@ class CSPN(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Array) -> Tensor:
         """Cosines of the shifted features with the prototypes, (n, n_classes).
 
-        The rows pass through one small buffer: there is no second X, and as products are rounded
-        by how their factors lie in memory, features that are equal get scores that are equal.
+        The rows are copied to a small buffer, not all at once. Products are rounded depending on
+        memory layout, so this also gives equal features equal scores.
         """
         check_is_fitted(self, "prototypes_")
         dtype = np.result_type(self.prototypes_, X)
@@ -178,17 +179,17 @@ class CSPN(ClassifierMixin, BaseEstimator):
 
 
 class BDCSPN(CSPN):
-    """Bias-diminished CSPN: prototypes rectified by the unlabelled features, eq. (5) to (8).
+    """Bias-diminished CSPN: prototypes rectified by the unlabeled features, eq. (5) to (8).
 
-    Fitted without X_unlabeled it has nothing to shift or to rectify by, and is a `CSPN`. In a
-    pipeline, X_unlabeled passes the earlier steps only if named in its `transform_input`.
+    Without X_unlabeled there is nothing to rectify by, and it is a `CSPN`. In a pipeline, the
+    earlier steps transform X_unlabeled only if it is named in `transform_input`.
 
     Parameters
     ----------
     z, epsilon, weighting, shift, rank, assignment, scale
         As in `protorect.core.functional.Options`; scale is also that of `predict_proba`.
     rectify
-        False leaves the basic prototypes as they are, like z = 0.
+        False for the basic prototypes, like z = 0.
 
     Attributes
     ----------
@@ -219,14 +220,13 @@ class BDCSPN(CSPN):
     def _options(self) -> Options:
         chosen = self.get_params()
         rectify = chosen.pop("rectify")
-        if rectify not in (True, False):
-            raise OptionError(f"rectify is {rectify!r}; it must be True or False.")
+        check_flag("rectify", rectify)
         options = Options(**chosen)
         return options if rectify else replace(options, z=0)
 
 
 def _array(X: Any) -> Any:
-    """X as scikit-learn takes it: tensors become arrays, and halves become float32."""
+    """X as scikit-learn takes it: tensors become arrays, float16 becomes float32."""
     if isinstance(X, Tensor):
         X = X.detach().cpu()
         X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()  # numpy has no bfloat16
