@@ -1,7 +1,7 @@
-"""Folders sorted by version 0.1 are continued and undone.
+"""Folders sorted before our own files moved into one subfolder are continued and undone.
 
-`data/previous_layout.json` holds the files that `protorect sort --move` of that version wrote
-beside six moved pictures, with ROOT for the folder of pictures and sorted folder.
+`data/previous_layout.json` holds the files that `protorect sort --move` wrote then beside six moved
+pictures, with ROOT for the folder of the pictures and of the sorted folder.
 """
 
 import json
@@ -18,7 +18,7 @@ FILES = json.loads((Path(__file__).parent / "data" / "previous_layout.json").rea
 
 @pytest.fixture
 def moved(colors):
-    """The sorted folder of that version; the pictures as they were before."""
+    """A sorted folder of that layout; returns the tree before the sorting."""
     for path in colors.pictures.rglob("*.png"):
         if path.parent.name == "green" or int(path.stem) > 2:
             path.unlink()
@@ -66,7 +66,7 @@ def test_an_edited_table_is_kept(colors, moved):
     assert [path.name for path in colors.out.iterdir()] == ["edited predictions.csv"]
 
 
-def test_other_folders_called_journal_are_not_of_that_version(colors, capsys):
+def test_other_folders_called_journal_do_not_have_that_layout(colors, capsys):
     (colors.pictures / "journal").mkdir()
     (colors.pictures / "journal" / "1.txt").write_text("dear diary")
     assert main(["undo", str(colors.pictures)]) == 2

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -223,3 +224,33 @@ def test_links_that_cannot_be_made_are_reported(colors, monkeypatch, capsys):
     monkeypatch.setattr(os, "link", forbidden)
     assert sort(colors) == 0
     assert "24 copies, as links cannot be made here" in capsys.readouterr().out
+
+
+def test_copies_are_replaced_after_the_pictures_were_renamed(colors):
+    assert sort(colors, "--copy") == 0
+    before = sorted(path.name for path in colors.out.rglob("*.png"))
+    colors.pictures = colors.pictures.rename(colors.root / "renamed")
+    assert sort(colors, "--copy") == 0
+    assert sorted(path.name for path in colors.out.rglob("*.png")) == before
+
+
+def test_watch_prints_each_new_picture_until_it_is_interrupted(colors, monkeypatch, capsys):
+    new = colors.pictures / "new.png"
+    scans = 0
+
+    def sleep(_):
+        nonlocal scans
+        scans += 1
+        if scans == 1:
+            picture(new, (210, 50, 40), 999)
+        if scans == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    assert sort(colors, "--watch", "--unknown", "0", "--unsure", "0") == 0
+    printed = capsys.readouterr().out
+    assert "watching; end with Ctrl-C" in printed
+    assert f"red: {new}" in printed
+    assert len(table(colors)) == 25
+    assert main(["undo", str(colors.out)]) == 0
+    assert not colors.out.exists()

@@ -40,6 +40,26 @@ class ImageClassifier:
     and `contents` SHA-256 of the files; `source` is the name of the network, `method` None for one
     that suits the number of pictures. `thresholds` say when a picture is set aside, `problems` are
     examples that could not be read, and `cache` is the folder of cached features or None.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> import protorect
+    >>> scratch = tempfile.TemporaryDirectory()
+    >>> folder = Path(scratch.name)
+    >>> for name in ("red", "blue"):
+    ...     for number in range(3):
+    ...         Image.new("RGB", (32 + number, 32), name).save(folder / f"{name}{number}.png")
+    >>> examples = {name: [folder / f"{name}0.png"] for name in ("red", "blue")}
+    >>> classifier = protorect.ImageClassifier.from_examples(examples, cache=False)
+    >>> classifier.predict(folder / "red2.png").labels
+    ['red']
+    >>> classifier.save(folder / "colors.safetensors")
+    >>> protorect.ImageClassifier.load(folder / "colors.safetensors", cache=False).classes
+    ('blue', 'red')
+    >>> scratch.cleanup()
     """
 
     embedder: Embedder
@@ -233,6 +253,22 @@ def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any
         A folder, a pattern, a list file, a picture, or several of those.
     options
         Those of `ImageClassifier.from_examples`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> import protorect
+    >>> scratch = tempfile.TemporaryDirectory()
+    >>> folder = Path(scratch.name)
+    >>> for name in ("red", "blue"):
+    ...     for number in range(3):
+    ...         Image.new("RGB", (32 + number, 32), name).save(folder / f"{name}{number}.png")
+    >>> examples = {name: [folder / f"{name}0.png"] for name in ("red", "blue")}
+    >>> protorect.sort_images(examples, folder, cache=False).labels
+    ['blue', 'blue', 'red', 'red']
+    >>> scratch.cleanup()
     """
     known = find_examples(examples)
     found = find_pictures(pictures).without(files=[picture.file for picture in known.pictures])

@@ -52,6 +52,14 @@ class Predictions(Sequence[Prediction]):
     `rows` has one prediction for each picture that could be read and `contents` the SHA-256 of its
     file in hexadecimal; `problems` are the pictures that could not be read, `examples` those that
     have the content, and so the label, of an example. `method` is the one that was used.
+
+    Examples
+    --------
+    >>> from protorect.labeling.predictions import Prediction, Predictions
+    >>> row = Prediction("1.jpg", "cat", 0.9, "dog", 0.8, 0.75, "cat")
+    >>> predictions = Predictions((row,), (), (), ("cat", "dog"), "cspn", ("",))
+    >>> predictions.labels, predictions[0].ood
+    (['cat'], 0.25)
     """
 
     rows: tuple[Prediction, ...]

@@ -19,6 +19,12 @@ class Thresholds:
         never.
     unsure
         A picture whose label has less probability is unsure. 0 for never.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> protorect.Thresholds(unknown=0.2)
+    Thresholds(unknown=0.2, unsure=0.5)
     """
 
     unknown: float = 0.08
