@@ -26,9 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from protorect.errors import DataError
 
-BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-ORANGE = "#e69f00"
-SERIES = ((BLUE, "o"), (VERMILLION, "s"), (GREEN, "^"), (PURPLE, "D"))
+BLUE, VERMILLION = "#0072b2", "#d55e00"
+SERIES = ((BLUE, "o"), (VERMILLION, "s"), ("#009e73", "^"), ("#cc79a7", "D"), ("#e69f00", "v"))
 INK = "#010203"  # as in protorect.mplstyle; becomes currentColor
 GRAY = "#767676"  # readable on white and on black
 SVG = "http://www.w3.org/2000/svg"
@@ -80,9 +79,11 @@ def standalone_svg(svg: str, color: str = GRAY) -> str:
 
 
 def series_styles(count: int) -> tuple[tuple[str, str], ...]:
-    """Color and marker of each of `count` series."""
+    """Color and marker of each of `count` series or classes."""
     if count > len(SERIES):
-        raise DataError(f"{count} series in one plot; at most {len(SERIES)} can be distinguished.")
+        raise DataError(
+            f"{count} series or classes in one plot; at most {len(SERIES)} can be distinguished."
+        )
     return SERIES[:count]
 
 

@@ -118,7 +118,9 @@ def test_bars_differ_without_color():
             lambda: accuracy_against_z([Curve("a", [], [], [])]), "'a' needs values", id="empty"
         ),
         pytest.param(
-            lambda: accuracy_against_z([curve()] * (len(SERIES) + 1)), "at most 4", id="series"
+            lambda: accuracy_against_z([curve()] * (len(SERIES) + 1)),
+            "6 series or classes in one plot; at most 5",
+            id="series",
         ),
         pytest.param(
             lambda: curves_on_log_axis([Curve("a", [1, 2], [1], [1])], ("x", "y")),

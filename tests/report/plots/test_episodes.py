@@ -9,6 +9,7 @@ import pytest
 from helpers.svg import SVG, colors_of_dashed_lines, texts
 from protorect.errors import DataError
 from protorect.report.plots.episodes import (
+    _zoom_window,
     bias_by_class,
     episode_pictures,
     prototypes_in_episode,
@@ -49,9 +50,22 @@ def test_an_episode_has_a_mark_for_each_query_and_prototype():
     assert texts(svg) == ["basic", "rectified", "expected", "query"]
 
 
-def test_the_class_that_moved_most_is_enlarged():
-    assert shifted(0.02) != shifted(2.0)
+def test_the_shift_has_a_legend_and_its_mark_for_each_sample():
     assert texts(shifted(2.0)) == ["support", "before", "after", "means"]
+    twice = 2  # the plot and the enlarged part
+    assert marks(shifted(2.0)) >= twice * (len(FIVE) + 2 * len(QUERY) + 3)
+
+
+def test_the_class_that_moved_most_is_enlarged():
+    for most in range(5):
+        after = QUERY + np.where(most == WAY, 2.0, 0.01)[:, None]
+        samples = {"support": FIVE, "before": QUERY, "after": after}
+        lower, upper = _zoom_window(samples, WAY)
+        own = np.concatenate([QUERY[most == WAY], after[most == WAY], FIVE[[most]]])
+        low, high = own.min(axis=0), own.max(axis=0)
+        assert (lower < low).all()
+        assert (upper > high).all()
+        np.testing.assert_allclose(upper - lower, 1.16 * (high - low))
 
 
 def test_the_bias_plot_has_the_diagonal_and_both_names():
@@ -100,7 +114,7 @@ def test_a_name_is_text_and_never_markup():
         ),
         pytest.param(
             lambda: prototypes_in_episode(QUERY, WAY, *[np.ones((6, 2))] * 3),
-            "6 classes in one plot; at most 5",
+            "6 series or classes in one plot; at most 5",
             id="classes",
         ),
         pytest.param(

@@ -26,7 +26,7 @@ from protorect.report.style import (
     to_svg,
 )
 
-HATCHES = ("", "///", "\\\\\\", "--")  # bars also differ without color
+HATCHES = ("", "///", "\\\\\\", "--", "xx")  # bars also differ without color
 LEVEL_DASHES = ((6, 2), (1, 1.5))
 
 

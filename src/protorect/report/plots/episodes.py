@@ -14,11 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from protorect.errors import DataError
 from protorect.report.style import (
-    BLUE,
-    GREEN,
     INK,
-    ORANGE,
-    PURPLE,
     VERMILLION,
     new_figure,
     same_length,
@@ -30,7 +26,6 @@ from protorect.report.style import (
 EDGE: dict[str, Any] = {"edgecolor": INK, "lw": 1.0, "zorder": 3}
 PROTOTYPE_MARKERS = (("*", 190), ("D", 60), ("^", 100))  # basic, rectified, expected
 MEAN_MARKERS = (("P", INK), ("X", "none"), ("X", INK))  # support, queries before and after
-CLASS_COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE)
 Points = NDArray[np.float64]
 
 
@@ -48,7 +43,7 @@ def prototypes_in_episode(
     """
     queries, way = _points(query), np.asarray(query_way)
     prototypes = [_points(kind) for kind in (basic, rectified, expected)]
-    colors = _class_colors(len(prototypes[0]))
+    colors = [color for color, _ in series_styles(len(prototypes[0]))]
     with new_figure(5.6, 5.2) as (figure, axes):
         for number, color in enumerate(colors):
             _dots(axes, queries[way == number], s=22, color=color, alpha=0.45, lw=0)
@@ -109,7 +104,7 @@ def queries_shifted(
 def _plot_shift(
     axes: Axes, samples: Mapping[str, Points], way: NDArray[np.int64], lines: bool = False
 ) -> None:
-    for number, color in enumerate(_class_colors(len(samples["support"]))):
+    for number, (color, _) in enumerate(series_styles(len(samples["support"]))):
         before, after = samples["before"][way == number], samples["after"][way == number]
         if lines:
             for start, end in zip(before, after, strict=True):
@@ -227,14 +222,6 @@ def _dots(axes: Axes, points: Points, **look: Any) -> None:
 
 def _line(axes: Axes, start: Points, end: Points, **look: Any) -> None:
     axes.plot([start[0], end[0]], [start[1], end[1]], **look)
-
-
-def _class_colors(ways: int) -> tuple[str, ...]:
-    if ways > len(CLASS_COLORS):
-        raise DataError(
-            f"{ways} classes in one plot; at most {len(CLASS_COLORS)} can be distinguished."
-        )
-    return CLASS_COLORS[:ways]
 
 
 def _hide_axes(axes: Axes) -> None:
