@@ -23,7 +23,7 @@ class Dataset:
     license: str
     size: int = 84
     channels: int = 3
-    inverted: bool = False
+    bright_on_dark: bool = False
     rotations: int = 1
     flip: bool = True
     crop_padding: int = 8
@@ -52,6 +52,6 @@ def dataset(name: str) -> Dataset:
         raise unknown_name("data set", name, DATASETS) from None
 
 
-def is_inverted(name: object) -> bool:
-    """Whether the data set of this name is packed as bright on black."""
-    return isinstance(name, str) and name in DATASETS and DATASETS[name].inverted
+def is_bright_on_dark(name: str) -> bool:
+    """Whether the data set of this name is packed as bright strokes on black."""
+    return name in DATASETS and DATASETS[name].bright_on_dark

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,41 +93,70 @@ def pack_split(
     The rows of a class are its readable pictures, then the same pictures in each rotation, which
     are classes of their own.
     """
-    total, rotations = sum(map(len, classes.values())), dataset.rotations
-    shape = (total * rotations, size, size, dataset.channels)
-    images = create_array(folder / f"{name}.npy", "uint8", shape)
-    labels = np.empty(len(images), np.int64)
-    sums = np.zeros((2, dataset.channels), np.int64)
+    total = sum(map(len, classes.values()))
     unreadable: list[dict[str, str]] = []
-    done = row = 0
-    chunks = _chunks(classes, size, dataset)
-    with threads(workers) as run:
-        packed_chunks = run(partial(_pack_chunk, size, dataset), chunks)
-        for (label, class_name, pictures), files, pixels, chunk_sums in packed_chunks:
-            for line in _index_lines(name, row, class_name, files):
+    done = 0
+    with threads(workers) as run, _Rows(folder / f"{name}.npy", total, size, dataset) as rows:
+        chunks = run(partial(_pack_chunk, size, dataset), _chunks(classes, size, dataset))
+        for (label, class_name, pictures), files, pixels, sums in chunks:
+            for line in _index_lines(name, rows.count, class_name, files):
                 write_line(line)
             unreadable += [
                 {"path": file.picture.path, "class": class_name, "reason": file.error}
                 for file in files
                 if file.error
             ]
-            rows = slice(row, row + len(pixels))
-            images[rows] = pixels
-            rotated_labels = np.arange(rotations) + rotations * label
-            labels[rows] = np.repeat(rotated_labels, len(pixels) // rotations)
-            row = rows.stop
-            sums += chunk_sums
+            rows.append(pixels, label, sums)
             done += len(pictures)
             progress(done, total)
     _check_every_class(classes, unreadable)
-    if row < len(images):  # without the rows that unreadable pictures would have had
-        np.save(folder / "shorter.npy", images[:row], allow_pickle=False)
+    _shorten(folder / f"{name}.npy", rows.count)
+    np.save(folder / f"{name}-labels.npy", rows.labels[: rows.count], allow_pickle=False)
+    mean, std = _mean_and_std(rows.sums, (total - len(unreadable)) * size * size)
+    class_names = _class_names(classes, dataset.rotations)
+    return PackingResult(rows.count, class_names, unreadable, mean, std)
+
+
+class _Rows:
+    """The array of a split, filled from its start, with its labels and its pixel sums.
+
+    It is written, not mapped, so that its pages do not count as memory of the process.
+    """
+
+    def __init__(self, path: Path, pictures: int, size: int, dataset: Dataset) -> None:
+        self.rotations = dataset.rotations
+        shape = (pictures * dataset.rotations, size, size, dataset.channels)
+        length = create_array(path, "uint8", shape).nbytes
+        self.file = path.open("r+b")
+        self.file.seek(-length, os.SEEK_END)
+        self.labels = np.empty(shape[0], np.int64)
+        self.sums = np.zeros((2, dataset.channels), np.int64)
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def append(self, pixels: NDArray[np.uint8], label: int, sums: NDArray[np.int64]) -> None:
+        """Add rows of a class, whose rotations have labels of their own."""
+        self.file.write(pixels.data)
+        rows = slice(self.count, self.count + len(pixels))
+        labels = self.rotations * label + np.arange(self.rotations)
+        self.labels[rows] = np.repeat(labels, len(pixels) // self.rotations)
+        self.sums += sums
+        self.count = rows.stop
+
+
+def _shorten(path: Path, count: int) -> None:
+    """Keep the first rows only; the others were reserved for unreadable pictures."""
+    images = np.load(path, mmap_mode="r", allow_pickle=False)
+    if count < len(images):
+        shorter = path.with_suffix(".shorter.npy")
+        np.save(shorter, images[:count], allow_pickle=False)
         del images  # Windows does not replace a mapped file
-        os.replace(folder / "shorter.npy", folder / f"{name}.npy")
-    np.save(folder / f"{name}-labels.npy", labels[:row], allow_pickle=False)
-    class_names = _class_names(classes, rotations)
-    values = (total - len(unreadable)) * size * size
-    return PackingResult(row, class_names, unreadable, *_mean_and_std(sums, values))
+        os.replace(shorter, path)
 
 
 def split_record(name: str, folder: Path, result: PackingResult) -> dict[str, Any]:
@@ -165,7 +194,7 @@ def _pack_chunk(size: int, dataset: Dataset, chunk: _Chunk) -> _PackedChunk:
             files.append(_ReadFile(picture, sha256, image.width, image.height, ""))
             decoded.append(image.pixels)
     pixels = np.array(decoded, np.uint8).reshape(-1, size, size, dataset.channels)
-    if dataset.inverted:
+    if dataset.bright_on_dark:
         pixels = 255 - pixels
     sums = _sums(pixels) if decoded else np.zeros((2, dataset.channels), np.int64)
     rotated = [np.rot90(pixels, turn, axes=(1, 2)) for turn in range(dataset.rotations)]

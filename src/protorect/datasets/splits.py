@@ -1,9 +1,10 @@
-"""Which classes are for training, validation and test."""
+"""Class splits: which classes are for training, validation and test."""
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +21,7 @@ _EXAMPLE = '{"train": ["cat", ...], "val": [...], "test": [...]}'
 
 @dataclass(frozen=True)
 class ClassSplit:
-    """Class names of each split, sorted; no class is in two."""
+    """Sorted class names of each split; no class is in two splits."""
 
     train: tuple[str, ...]
     val: tuple[str, ...]
@@ -29,11 +30,11 @@ class ClassSplit:
     def __post_init__(self) -> None:
         for split in SPLITS:
             object.__setattr__(self, split, tuple(sorted(getattr(self, split))))
-        names = [name for split in SPLITS for name in self[split]]
-        twice = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
-        if twice:
+        counts = Counter(name for split in SPLITS for name in self[split])
+        repeated = sorted(name for name, count in counts.items() if count > 1)
+        if repeated:
             raise DataError(
-                f"the split names {', '.join(twice[:3])} more than once; "
+                f"the split names {', '.join(repeated[:3])} more than once; "
                 "a class belongs to one of train, val and test."
             )
 
@@ -42,12 +43,12 @@ class ClassSplit:
 
     @property
     def names(self) -> frozenset[str]:
-        """All classes."""
+        """Names of all classes."""
         return frozenset(name for split in SPLITS for name in self[split])
 
 
 def known_split(dataset: str) -> ClassSplit | None:
-    """The published split of a benchmark; None if we have no copy of it."""
+    """Return the published split of a benchmark; None if this package has no copy."""
     lists = _class_lists().get(dataset)
     return None if lists is None else ClassSplit(**{s: tuple(lists[s]) for s in SPLITS})
 
@@ -55,22 +56,22 @@ def known_split(dataset: str) -> ClassSplit | None:
 def fraction_split(
     classes: Iterable[str], fractions: tuple[float, ...], seed: int = 0
 ) -> ClassSplit:
-    """Divide classes at random; a split with a fraction above zero gets at least one.
+    """Split classes at random; a split with a fraction above zero gets at least one class.
 
     Parameters
     ----------
     classes
         Class names, in any order.
     fractions
-        Of train, val and test; they sum to one.
+        Of train, val and test; they sum to 1.
     seed
-        The same seed divides the same names in the same way.
+        Random seed; the order of `classes` does not matter.
     """
     names = sorted(classes)
-    wanted = sum(fraction > 0 for fraction in fractions)
-    if len(names) < wanted:
+    splits = sum(fraction > 0 for fraction in fractions)
+    if len(names) < splits:
         raise DataError(
-            f"{len(names)} classes ({', '.join(names[:3])}) cannot be divided into {wanted} "
+            f"{len(names)} classes ({', '.join(names[:3])}) cannot be divided into {splits} "
             "splits; give more classes or fewer splits, as in --split 0,0,1."
         )
     shuffled = [names[i] for i in np.random.default_rng(seed).permutation(len(names))]
@@ -83,7 +84,7 @@ def fraction_split(
 
 
 def parse_fractions(text: str) -> tuple[float, float, float]:
-    """Three numbers with commas that sum to one, as in `0.64,0.16,0.2`."""
+    """Parse three comma-separated numbers that sum to 1, as in `0.64,0.16,0.2`."""
     try:
         train, val, test = (float(part) for part in text.split(","))
     except ValueError:
@@ -96,7 +97,7 @@ def parse_fractions(text: str) -> tuple[float, float, float]:
 
 
 def split_from_file(path: Path) -> ClassSplit:
-    """Read a JSON file that lists the classes of train, val and test."""
+    """Read a JSON file with the class names of train, val and test."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -123,21 +124,12 @@ def _class_lists() -> dict[str, dict[str, list[str]]]:
     return lists
 
 
-def _repeats(names: list[str]) -> bool:
-    return len(set(names)) != len(names)
-
-
 def _counts(classes: int, fractions: tuple[float, ...]) -> list[int]:
-    """Whole numbers nearest to the fractions that sum to `classes`, none emptied by rounding."""
-    exact = [classes * fraction for fraction in fractions]
-    counts = [max(int(share), int(share > 0)) for share in exact]
-    while sum(counts) < classes:
-        counts[_largest([share - n for share, n in zip(exact, counts, strict=True)])] += 1
-    while sum(counts) > classes:
-        room = [n - share if n > 1 else -np.inf for share, n in zip(exact, counts, strict=True)]
-        counts[_largest(room)] -= 1
-    return counts
-
-
-def _largest(values: list[float]) -> int:
-    return max(range(len(values)), key=values.__getitem__)
+    """Integers nearest to the fractions that sum to `classes`, none rounded to zero."""
+    exact = np.array([classes * fraction for fraction in fractions])
+    counts = np.maximum(exact.astype(int), exact > 0)
+    while counts.sum() < classes:
+        counts[np.argmax(exact - counts)] += 1
+    while counts.sum() > classes:
+        counts[np.argmax(np.where(counts > 1, counts - exact, -np.inf))] -= 1
+    return [int(count) for count in counts]

@@ -51,12 +51,12 @@ def list_pictures(root: Path, scratch: Path) -> Listing:
     """
     try:
         if root.is_dir():
-            return _listing(_list_folder(root))
+            return _listing(_list_folder(root), strip=False)
         if not root.exists():
             raise DataError(f"there is no file or folder {printable(str(root))}.")
         if zipfile.is_zipfile(root):
-            return _listing(_without_outermost(_list_zip(root)))
-        return _listing(_without_outermost(_list_tar(uncompressed(root, scratch))))
+            return _listing(_list_zip(root), strip=True)
+        return _listing(_list_tar(uncompressed(root, scratch)), strip=True)
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
         raise _not_an_archive(root) from error
     except OSError as error:
@@ -92,30 +92,21 @@ def _not_an_archive(path: Path) -> DataError:
     )
 
 
-def _listing(entries: Iterable[_Entry]) -> Listing:
+def _listing(entries: Iterable[_Entry], strip: bool) -> Listing:
+    """Sort the entries; `strip` removes an outermost folder that all pictures are in."""
     entries = list(entries)
     pictures = [entry for entry in entries if isinstance(entry, StoredPicture)]
     names = [entry for entry in entries if isinstance(entry, str)]
+    outermost = {picture.path.split("/")[0] for picture in pictures}
+    if strip and len(outermost) == 1 and any(len(picture.folders) > 1 for picture in pictures):
+        prefix = f"{outermost.pop()}/"
+        pictures = [replace(one, path=one.path.removeprefix(prefix)) for one in pictures]
+        names = [name.removeprefix(prefix) for name in names]
     return Listing(
         tuple(sorted(pictures, key=lambda picture: picture.path)),
         tuple(sorted(name for name in names if not name.endswith("/"))),
         tuple(sorted({name.rstrip("/") for name in names if name.endswith("/")} - {""})),
     )
-
-
-def _without_outermost(entries: Iterable[_Entry]) -> list[_Entry]:
-    entries = list(entries)
-    pictures = [entry for entry in entries if isinstance(entry, StoredPicture)]
-    outermost = {picture.path.split("/")[0] for picture in pictures}
-    if len(outermost) != 1 or not any(len(picture.folders) > 1 for picture in pictures):
-        return entries
-    prefix = f"{outermost.pop()}/"
-    return [
-        entry.removeprefix(prefix)
-        if isinstance(entry, str)
-        else replace(entry, path=entry.path.removeprefix(prefix))
-        for entry in entries
-    ]
 
 
 def _list_folder(root: Path) -> Iterator[_Entry]:

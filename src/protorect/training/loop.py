@@ -23,7 +23,7 @@ from protorect.backbones.cosine_classifier import CosineClassifier
 from protorect.backbones.inference import move_network, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.registry import build
-from protorect.datasets.catalogue import is_inverted
+from protorect.datasets.catalogue import is_bright_on_dark
 from protorect.datasets.packed import PackedDataset
 from protorect.errors import DataError, OptionError
 from protorect.training.augmentation import Augmentation
@@ -195,7 +195,7 @@ def _weights_config(
         "size": data.size,
         "mean": [float(value) for value in data.mean],
         "std": [float(value) for value in data.std],
-        "ink_high": is_inverted(data.name),
+        "ink_high": is_bright_on_dark(data.name),
         "data": data.name,
         "epoch": line["epoch"],
         "validation": line.get("validation"),
