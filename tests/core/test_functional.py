@@ -58,19 +58,19 @@ def clusters(
     return Tasks(support, labels, query, ways)
 
 
-def read(given: Tasks, **options) -> list[paper.Reading]:
+def read(given: Tasks, **options) -> list[paper.Rectification]:
     """The slow reading of every task; `options` are those of `Options`."""
     options["move"] = options.pop("shift", True)
     labels = given.labels.expand(len(given.support), -1)
     return [
-        paper.read_episode(
+        paper.rectify_episode(
             support.double().numpy(), places.tolist(), query.double().numpy(), given.ways, **options
         )
         for support, places, query in zip(given.support, labels, given.query, strict=True)
     ]
 
 
-def stacked(readings: list[paper.Reading], field: str) -> np.ndarray:
+def stacked(readings: list[paper.Rectification], field: str) -> np.ndarray:
     return np.stack([np.asarray(getattr(reading, field)) for reading in readings])
 
 
@@ -79,7 +79,7 @@ def compare(got: Tensor, expected: np.ndarray, tolerance: dict = EXACT) -> None:
     np.testing.assert_allclose(got.double().numpy(), expected, **tolerance)
 
 
-def check(given: Tasks, tolerance: dict = EXACT, **options) -> list[paper.Reading]:
+def check(given: Tasks, tolerance: dict = EXACT, **options) -> list[paper.Rectification]:
     """`rectify` agrees with the reading in everything it returns."""
     got = functional.rectify(*given, Options(**options))
     readings = read(given, **options)

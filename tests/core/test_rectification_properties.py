@@ -75,8 +75,8 @@ options = st.builds(
 )
 
 
-def read(task: Task, chosen: Options) -> paper.Reading:
-    return paper.read_episode(
+def read(task: Task, chosen: Options) -> paper.Rectification:
+    return paper.rectify_episode(
         task.support[0].numpy(),
         task.labels.tolist(),
         task.query[0].numpy(),
@@ -103,12 +103,12 @@ def clear_cut(task: Task, chosen: Options, gap: float = 1e-6) -> bool:
     )
 
 
-def shortest_moved(task: Task, reading: paper.Reading) -> float:
+def shortest_moved(task: Task, reading: paper.Rectification) -> float:
     """The shortest of the queries after the shift, before they are normalised again."""
     return min(paper.length(paper.normalised(x) + reading.xi) for x in task.query[0].numpy())
 
 
-def boundary_is_clear(reading: paper.Reading, chosen: Options, n: int, gap: float) -> bool:
+def boundary_is_clear(reading: paper.Rectification, chosen: Options, n: int, gap: float) -> bool:
     """Whether the last query that joins class n is surer than the first that does not."""
 
     def joining(z: int | None) -> list[int]:

@@ -24,7 +24,7 @@ from helpers.clusters import clusters
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.errors import DataError, OptionError
 from protorect.estimators.prototypes import BDCSPN, CSPN
-from reference.rectification import read_episode
+from reference.rectification import rectify_episode
 
 CHOICES = [
     {},
@@ -150,7 +150,7 @@ def test_in_a_pipeline_with_and_without_the_pile():
 def test_it_is_the_method_of_the_reference(choice, ways):
     X, y, pile = episode(ways)
     options = {("move" if name == "shift" else name): value for name, value in choice.items()}
-    reading = read_episode(X, y, pile, ways, **options)
+    reading = rectify_episode(X, y, pile, ways, **options)
     classifier = BDCSPN(**choice).fit(X, y, X_unlabeled=pile)
     np.testing.assert_allclose(classifier.prototypes_, reading.prototypes, atol=1e-12)
     np.testing.assert_allclose(classifier.shift_, reading.xi, atol=1e-12)
@@ -164,7 +164,7 @@ def test_it_is_the_method_of_the_reference(choice, ways):
 
 def test_cspn_only_labels_the_pile():
     X, y, pile = episode()
-    reading = read_episode(X, y, pile, 5, move=False, rectify=False)
+    reading = rectify_episode(X, y, pile, 5, move=False, rectify=False)
     classifier = CSPN().fit(X, y, X_unlabeled=pile)
     np.testing.assert_allclose(classifier.prototypes_, reading.basic, atol=1e-12)
     np.testing.assert_array_equal(classifier.transduction_, reading.predicted)

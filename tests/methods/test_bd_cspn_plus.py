@@ -5,18 +5,18 @@ import torch
 from protorect import OptionError, evaluate, method
 from protorect.core.functional import membership, normalize
 from protorect.methods._solvers.gram import span_of
-from protorect.methods.bd_cspn_plus import PlusOptions, equal_reading, trust_in_regression
-from reference import plus as reference
+from protorect.methods.bd_cspn_plus import PlusOptions, balanced_assignment, regression_weight
+from reference import bd_cspn_plus as reference
 
 
 def task(shots, queries, dim=12, seed=0, spread=0.8):
     """Support, labels and queries of classes with these numbers of samples."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(len(shots), dim)) + 1
+    centers = rng.normal(size=(len(shots), dim)) + 1
     labels = np.repeat(np.arange(len(shots)), shots)
     truth = np.repeat(np.arange(len(queries)), queries)
-    support = centres[labels] + spread * rng.normal(size=(len(labels), dim))
-    query = centres[truth] + spread * rng.normal(size=(len(truth), dim))
+    support = centers[labels] + spread * rng.normal(size=(len(labels), dim))
+    query = centers[truth] + spread * rng.normal(size=(len(truth), dim))
     return support, labels, query
 
 
@@ -36,26 +36,26 @@ def task(shots, queries, dim=12, seed=0, spread=0.8):
     [
         "",
         ":rounds=1,joining=3,steps=1",
-        ":power=0,tolerance=1,scale=3,penalty=3",
+        ":power=0,tolerance=1,scale=3",
         ":tolerance=0.0001,sharpness=5",
     ],
 )
-def test_agrees_with_the_slow_reading(shots, queries, spelling, dim):
+def test_agrees_with_the_reference(shots, queries, spelling, dim):
     support, labels, query = task(shots, queries, dim)
     chosen = method(f"bd-cspn-plus{spelling}")
     options = {name: getattr(chosen.options, name) for name in PlusOptions.__annotations__}
     expected = reference.scores(support, labels, query, len(shots), **options)
-    found = chosen(*(torch.from_numpy(part)[None] for part in (support, labels, query)))
-    np.testing.assert_allclose(found[0], expected, atol=1e-9)
+    scores = chosen(*(torch.from_numpy(part)[None] for part in (support, labels, query)))
+    np.testing.assert_allclose(scores[0], expected, atol=1e-9)
 
 
-def test_takes_the_roots_of_features_that_are_nowhere_negative():
+def test_takes_the_square_roots_of_non_negative_features():
     support, labels, query = task([2, 1, 3], [9, 4, 2])
     support, query = np.maximum(support, 0), np.maximum(query, 0)
     expected = reference.scores(support, labels, query, 3)
     parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
     np.testing.assert_allclose(method("bd-cspn-plus")(*parts)[0], expected, atol=1e-9)
-    # Whatever tasks are beside it: those of a batch do not tell each other what they are.
+    # Whether another task of the batch has negative features does not matter.
     both = [torch.cat([part, part]) for part in parts]
     both[2][1, 0, 0] = -1e-3
     np.testing.assert_allclose(method("bd-cspn-plus")(*both)[0], expected, atol=1e-9)
@@ -65,29 +65,29 @@ def test_takes_the_roots_of_features_that_are_nowhere_negative():
     assert np.abs(alone - expected).max() > 1e-3
 
 
-def share_of_equal_reading(queries, seed):
-    """How far the equal reading is followed on a pile with these numbers of queries."""
+def weight_of_balanced_assignment(queries, seed):
+    """The weight in a task with these numbers of queries per class."""
     support, labels, query = task([5, 5, 5], queries, dim=64, seed=seed)
     members = membership(torch.from_numpy(labels), 3).mT.double()[None]
     span = span_of(normalize(torch.from_numpy(np.concatenate([support, query])))[None])
-    labelled = span.combined(span.padded(members))
-    scores = span.cosines(labelled)[..., len(support) :]
-    _, share = equal_reading(span, labelled, scores, PlusOptions())
-    return share.item()
+    class_sums = span.combine(span.pad_queries(members))
+    scores = span.cosines(class_sums)[..., len(support) :]
+    _, weight = balanced_assignment(span, class_sums, scores, PlusOptions())
+    return weight.item()
 
 
-def test_follows_the_equal_reading_where_classes_are_equal_and_not_where_they_are_not():
-    equal = np.mean([share_of_equal_reading([20, 20, 20], seed) for seed in range(20)])
-    unequal = np.mean([share_of_equal_reading([55, 3, 2], seed) for seed in range(20)])
-    assert equal > 0.8
-    assert unequal < 0.05
+def test_balanced_assignment_is_used_where_classes_are_balanced_only():
+    balanced = np.mean([weight_of_balanced_assignment([20, 20, 20], seed) for seed in range(20)])
+    unbalanced = np.mean([weight_of_balanced_assignment([55, 3, 2], seed) for seed in range(20)])
+    assert balanced > 0.8
+    assert unbalanced < 0.05
 
 
-def test_a_pile_smaller_than_the_number_of_classes_is_not_shared_out_equally():
-    assert share_of_equal_reading([2, 0, 0], 0) == 0
+def test_fewer_queries_than_classes_are_not_balanced():
+    assert weight_of_balanced_assignment([2, 0, 0], 0) == 0
 
 
-def test_tolerance_says_how_far_the_equal_reading_is_followed():
+def test_a_larger_tolerance_gives_more_balanced_predictions():
     support, labels, query = task([1, 1, 1], [20, 20, 20], spread=1.5, seed=3)
     parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
     counts = {
@@ -107,55 +107,57 @@ def test_many_steps_solve_the_regression():
     assert np.abs(few - many).max() > 1e-3
 
 
-def trust(ways, dim, spread, seed=0):
-    """In the regression, of a task of five labelled samples a class."""
+def weight_of_regression(ways, dim, spread, seed=0):
+    """The weight in a task of five labeled samples per class."""
     support, labels, _ = task([5] * ways, [1] * ways, dim, seed, spread)
     members = membership(torch.from_numpy(labels), ways).mT.double()[None]
     rows = normalize(torch.from_numpy(support))
-    return trust_in_regression(span_of((rows - rows.mean(0))[None]), members, PlusOptions()).item()
+    return regression_weight(span_of((rows - rows.mean(0))[None]), members, PlusOptions()).item()
 
 
-def test_the_regression_is_given_up_where_it_fails_on_held_out_support():
-    many_classes = [trust(ways=60, dim=6, spread=0.3, seed=seed) for seed in range(5)]
-    few_classes = [trust(ways=5, dim=40, spread=0.8, seed=seed) for seed in range(5)]
+def test_the_regression_is_not_used_where_it_fails_in_cross_validation():
+    many_classes = [
+        weight_of_regression(ways=60, dim=6, spread=0.3, seed=seed) for seed in range(5)
+    ]
+    few_classes = [weight_of_regression(ways=5, dim=40, spread=0.8, seed=seed) for seed in range(5)]
     assert max(many_classes) < 0.1
     assert min(few_classes) > 0.5
 
 
-def test_one_sample_a_class_leaves_nothing_to_hold_out():
+def test_one_sample_per_class_leaves_nothing_to_hold_out():
     members = torch.eye(4)[None]
     span = span_of(torch.eye(4, 9)[None])
-    assert trust_in_regression(span, members, PlusOptions()).tolist() == [[[1.0]]]
+    assert regression_weight(span, members, PlusOptions()).tolist() == [[[1.0]]]
 
 
-def test_better_than_the_paper_where_classes_are_unequal_and_no_worse_where_they_are_equal():
+def test_no_worse_than_the_paper_and_better_than_cspn_in_every_setting():
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(12), 60)
     features = rng.normal(size=(12, 48))[labels] + 1.6 * rng.normal(size=(720, 48)) + 1
     methods = ["cspn", "bd-cspn", "bd-cspn-plus"]
-    for world in ({}, {"dirichlet": 1.0}, {"distractors": 5}):
-        plain, paper, plus = evaluate(features, labels, methods, shot=1, episodes=300, **world)
+    for setting in ({}, {"dirichlet": 1.0}, {"distractors": 5}):
+        plain, paper, plus = evaluate(features, labels, methods, shot=1, episodes=300, **setting)
         gain = plus.minus(paper)
-        assert gain.mean > -gain.ci95, world
+        assert gain.mean > -gain.ci95, setting
         gain = plus.minus(plain)
-        assert gain.mean > gain.ci95, world
+        assert gain.mean > gain.ci95, setting
 
 
 @pytest.mark.parametrize(
-    ("written", "message"),
+    ("option", "message"),
     [
         ("rounds=0", "rounds is 0; it must be a whole number from 1 up."),
         ("joining=0", "joining is 0; it must be a whole number from 1 up."),
         ("tolerance=-1", "tolerance is -1.0; it must lie in 1e-06 .. 1e+06."),
     ],
 )
-def test_says_what_an_option_may_be(written, message):
+def test_an_invalid_option_is_refused(option, message):
     with pytest.raises(OptionError) as raised:
-        method(f"bd-cspn-plus:{written}")
+        method(f"bd-cspn-plus:{option}")
     assert message in str(raised.value)
 
 
-def test_zero_features_and_equal_ones_give_finite_scores():
+def test_zero_and_identical_features_give_finite_scores():
     support, query = torch.zeros(1, 4, 6), torch.zeros(1, 5, 6)
     labels = torch.tensor([0, 0, 1, 1])
     assert torch.isfinite(method("bd-cspn-plus")(support, labels, query)).all()

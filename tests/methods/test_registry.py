@@ -1,3 +1,5 @@
+"""Methods by name, and their options as text."""
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,7 @@ def test_five_methods_of_the_paper():
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_called_like_a_function(name):
+def test_a_method_is_called_on_a_batch_of_tasks(name):
     generator = torch.Generator().manual_seed(0)
     support = torch.randn(3, 6, 8, generator=generator)
     labels = torch.tensor([0, 1, 2, 0, 1, 2])
@@ -29,7 +31,7 @@ def test_called_like_a_function(name):
         np.testing.assert_allclose(scores[task], expected, atol=1e-5)
 
 
-def test_options_are_written_behind_the_name():
+def test_options_follow_the_name():
     chosen = method("bd-cspn:z=4,epsilon=2.5,rank=softmax,shift=no,assignment=overlapping")
     assert chosen.options == Options(
         z=4, epsilon=2.5, rank="softmax", shift=False, assignment="overlapping"
@@ -41,7 +43,7 @@ def test_options_are_written_behind_the_name():
     assert method("cspn").name == "cspn"
 
 
-def test_options_given_one_after_the_other_are_one_list():
+def test_options_given_in_two_steps_are_listed_together():
     chosen = method("bd-cspn:z=4").with_options(epsilon=2.5)
     assert chosen.name == "bd-cspn:z=4,epsilon=2.5"
     assert method(chosen.name) == chosen
@@ -56,7 +58,7 @@ def test_all_is_every_method_once():
 
 
 @pytest.mark.parametrize(
-    ("spelling", "message"),
+    ("spec", "message"),
     [
         ("bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
         ("zzz", f"Known: {', '.join(sorted(METHODS | PICTURE_METHODS))}"),
@@ -74,7 +76,7 @@ def test_all_is_every_method_once():
         ("bd-cspn:rank=cosin", "unknown rank 'cosin'. Did you mean 'cosine'?"),
     ],
 )
-def test_a_misspelt_method_is_refused(spelling, message):
+def test_an_unknown_method_or_option_is_refused(spec, message):
     with pytest.raises(OptionError) as error:
-        method(spelling)
+        method(spec)
     assert message in str(error.value)

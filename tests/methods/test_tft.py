@@ -1,4 +1,4 @@
-"""Fine-tuning a whole network against a slow reading, and what it promises."""
+"""Fine-tuning of a whole network against a slow reference implementation, and its contract."""
 
 import copy
 
@@ -39,60 +39,60 @@ def small_network(seed=0):
 
 def parts_of(network):
     conv, norm = network[0], network[1]
-    found = {"kernel": conv.weight, "gain": norm.weight, "offset": norm.bias}
-    found |= {"mean": norm.running_mean, "variance": norm.running_var}
-    return {name: values.detach().clone() for name, values in found.items()}
+    parts = {"kernel": conv.weight, "gain": norm.weight, "offset": norm.bias}
+    parts |= {"mean": norm.running_mean, "variance": norm.running_var}
+    return {name: values.detach().clone() for name, values in parts.items()}
 
 
 @pytest.mark.parametrize("statistics", ["training", "task"])
 @pytest.mark.parametrize("options", [{}, LARGE, LARGE | {"entropy": 0.0}, {"steps": 0}])
-def test_it_is_the_slow_reading(options, statistics):
+def test_agrees_with_the_reference(options, statistics):
     network, (support, labels, query) = small_network(), task()
     options = options | {"statistics": statistics}
     expected = fine_tuning.tft(parts_of(network), support, labels, query, WAYS, **options)
-    found = TFT.with_options(**options)(network, support, labels, query, ALL_AT_ONCE)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+    logits = TFT.with_options(**options)(network, support, labels, query, ALL_AT_ONCE)
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-9)
 
 
-def test_the_choices_make_a_difference():
-    network, given = small_network(), task()
+def test_every_option_has_an_effect():
+    network, pictures = small_network(), task()
     methods = [TFT.with_options(**LARGE)]
     methods += [methods[0].with_options(**one) for one in ({"steps": 5}, {"statistics": "task"})]
-    found = [one(network, *given, ALL_AT_ONCE) for one in methods]
-    for other in found[1:]:
-        assert (found[0] - other).abs().max() > 1e-3
+    logits = [one(network, *pictures, ALL_AT_ONCE) for one in methods]
+    for other in logits[1:]:
+        assert (logits[0] - other).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("at_once", [1, 4, 6])
-def test_parts_bound_the_memory_and_change_nothing(at_once):
-    network, given = small_network(), task()
+def test_logits_do_not_depend_on_the_pictures_per_pass(at_once):
+    network, pictures = small_network(), task()
     chosen = TFT.with_options(**LARGE)
-    expected = chosen(network, *given, ALL_AT_ONCE)
-    torch.testing.assert_close(chosen(network, *given, at_once), expected, rtol=0, atol=1e-9)
+    expected = chosen(network, *pictures, ALL_AT_ONCE)
+    torch.testing.assert_close(chosen(network, *pictures, at_once), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("options", [{}, LARGE])
-def test_a_network_without_weights_leaves_the_head_to_be_fine_tuned(options):
+def test_a_network_without_weights_is_tft_head(options):
     support, labels, query = task()
     head = METHODS["tft-head"].with_options(**options)
     expected = head(support.flatten(1)[None], labels, query.flatten(1)[None])[0]
-    found = TFT.with_options(**options)(nn.Flatten(), support, labels, query, ALL_AT_ONCE)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+    logits = TFT.with_options(**options)(nn.Flatten(), support, labels, query, ALL_AT_ONCE)
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("statistics", ["training", "task"])
-def test_the_network_is_left_as_it_is_and_nothing_is_kept(statistics):
-    network, given = small_network().insert(0, nn.Dropout(0.5)).train(), task()
+def test_the_network_is_not_changed(statistics):
+    network, pictures = small_network().insert(0, nn.Dropout(0.5)).train(), task()
     before = copy.deepcopy(network.state_dict())
     chosen = TFT.with_options(**LARGE, statistics=statistics)
-    first = chosen(network, *given, ALL_AT_ONCE)
-    assert torch.equal(chosen(network, *given, ALL_AT_ONCE), first)  # and no dropout
-    assert all(torch.equal(before[name], held) for name, held in network.state_dict().items())
+    first = chosen(network, *pictures, ALL_AT_ONCE)
+    assert torch.equal(chosen(network, *pictures, ALL_AT_ONCE), first)  # and no dropout
+    assert all(torch.equal(before[name], values) for name, values in network.state_dict().items())
     assert all(layer.training for layer in network.modules())
     assert all(weight.grad is None for weight in network.parameters())
 
 
-def test_black_pictures_are_no_reason_to_fail():
+def test_black_pictures_give_finite_logits():
     support, labels, query = task()
     network = nn.Sequential(nn.Conv2d(1, 4, 3, bias=False), nn.Flatten()).double()
     support[0], query[:3] = 0, 0
@@ -100,7 +100,7 @@ def test_black_pictures_are_no_reason_to_fail():
 
 
 @pytest.mark.parametrize(
-    ("spelling", "message"),
+    ("spec", "message"),
     [
         ("tft:statistics=tasks", "unknown statistics 'tasks'. Did you mean 'task'?"),
         ("tft:steps=-1", "steps is -1; it must be a whole number from 0 up"),
@@ -108,10 +108,10 @@ def test_black_pictures_are_no_reason_to_fail():
         ("tft:rate=1", "unknown option of tft 'rate'"),
     ],
 )
-def test_options_that_cannot_be(spelling, message):
+def test_an_invalid_option_is_refused(spec, message):
     with pytest.raises(OptionError, match=message.replace("?", r"\?")):
-        chosen_with_pictures([spelling])
+        chosen_with_pictures([spec])
 
 
-def test_all_with_pictures_is_every_method_there_is():
+def test_all_with_pictures_is_every_method():
     assert chosen_with_pictures(["all"]) == [*METHODS.values(), *PICTURE_METHODS.values()]

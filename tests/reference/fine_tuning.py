@@ -1,8 +1,8 @@
-"""Transductive fine-tuning of a whole network read slowly: float64, everything written out.
+"""Slow reference implementation of transductive fine-tuning of a whole network, in float64.
 
 The network is the smallest that has what matters: a 3 x 3 convolution without padding, batch norm,
-ReLU, and the map as the feature. Convolution, batch norm, losses and Adam are written out here,
-gradients are torch's own. Nothing is imported from `protorect`.
+ReLU, and the map as the feature. Convolution, batch norm, losses and Adam are implemented here,
+gradients are autograd's. Nothing is imported from `protorect`.
 """
 
 from __future__ import annotations

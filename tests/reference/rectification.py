@@ -1,20 +1,19 @@
-"""Prototype rectification, read slowly: the paper in plain Python, one vector at a time.
+"""Slow reference implementation of prototype rectification: plain Python, one vector at a time.
 
-This is the second opinion the batched code is compared with. It was written from sections 3.2 and
-3.3 of the paper and from the contract, before the batched code was read. It imports nothing from
-`protorect`, and has no batch, no mask and no trick: one episode, one class, one sample after the
-other, in float64.
+It was written from sections 3.2 and 3.3 of the paper and from the contract, before the batched code
+was read. It imports nothing from `protorect`, and has no batches and no masks: one episode, one
+class, one sample after the other, in float64.
 
 An episode is a list of support features with their class numbers 0 .. ways-1, and a list of query
 features. Numbers of samples need not be equal, neither in the support nor in the queries.
 
-Where the paper is silent, the reading is:
+What the paper leaves open:
 
-* the cosine with a zero vector is 0, and a zero vector normalised stays zero;
+* the cosine with a zero vector is 0, and a zero vector stays zero when normalized;
 * of equal cosines the first class wins, and of equally confident queries the first query;
-* shifted queries are normalised again, and those are what is labelled, averaged and classified;
-* fewer than Z queries predicted as a class, or none, is normal: it makes do with what there is;
-* Z = 0 is no rectification at all, and the basic prototypes are kept as they are.
+* shifted queries are normalized again, and those are labeled, averaged and classified;
+* a class takes the queries predicted as it where these are fewer than Z, or none;
+* Z = 0 is no rectification, and the basic prototypes are kept.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Vector = np.ndarray  # one feature, (dim,), float64
 SCALE = 10.0  # tau of eq. (1), for confidences: softmax(tau * cosine)
 
 
-# --- small words -----------------------------------------------------------------------------
+# --- helpers ---------------------------------------------------------------------------------
 
 
 def vectors(features) -> list[Vector]:
@@ -196,16 +195,16 @@ def weighted_sum(samples: Sequence[Vector], shares: Sequence[float]) -> Vector:
     return total
 
 
-# --- the whole of it ----------------------------------------------------------------------------
+# --- the whole method ----------------------------------------------------------------------------
 
 
 @dataclass
-class Reading:
-    """Everything one episode's computation passes through."""
+class Rectification:
+    """All intermediate results of one episode."""
 
     xi: Vector  # (dim,); zero if the queries were not shifted
     queries: list[Vector]  # normalised, and shifted if so asked
-    basic: list[Vector]  # P_n, one a class
+    basic: list[Vector]  # P_n, one per class
     predicted: list[int]  # class of each query by the basic prototypes
     chosen: list[list[int]]  # queries that joined each class, most confident first
     weights: list[list[float]]  # shares in each class: its support in order, then `chosen`
@@ -213,7 +212,7 @@ class Reading:
     scores: np.ndarray  # (queries, ways), the final cosines
 
 
-def read_episode(
+def rectify_episode(
     support,
     labels: Sequence[int],
     queries,
@@ -227,7 +226,7 @@ def read_episode(
     rank: str = "cosine",
     assignment: str = "predicted",
     scale: float = SCALE,
-) -> Reading:
+) -> Rectification:
     """Normalise, shift the queries, label them, rectify once, classify the shifted queries."""
     support = [normalised(x) for x in vectors(support)]
     queries = [normalised(x) for x in vectors(queries)]
@@ -252,7 +251,7 @@ def read_episode(
             shares[n] = weights(augmented, basic, n, epsilon, weighting)  # eq. (6)
             prototypes.append(weighted_sum(augmented, shares[n]))  # eq. (5)
 
-    return Reading(
+    return Rectification(
         xi=xi,
         queries=queries,
         basic=basic,
@@ -275,4 +274,4 @@ METHODS: dict[str, dict] = {
 
 def scores(method: str, support, labels, queries, ways: int, **options) -> np.ndarray:
     """Cosines (queries, ways) of one of the paper's five methods, for one episode."""
-    return read_episode(support, labels, queries, ways, **{**METHODS[method], **options}).scores
+    return rectify_episode(support, labels, queries, ways, **{**METHODS[method], **options}).scores

@@ -1,18 +1,18 @@
-"""Transductive methods read slowly: one task at a time, float64, losses as the papers print them.
+"""Slow reference implementations of transductive methods: one task at a time, float64.
 
-Gradients are torch's own, the optimiser is torch's Adam, optimal transport is Sinkhorn's algorithm
-run to the end. Nothing is imported from `protorect`.
+Losses are as the papers print them, gradients are autograd's, the optimizer is torch's Adam,
+optimal transport is Sinkhorn's algorithm until convergence. Nothing is imported from `protorect`.
 
 A task is support (n_support, dim), labels (n_support,), query (n_query, dim), all float64 tensors.
-What comes back are the queries' log-probabilities (n_query, ways), or logits for `tft_head`.
+Functions return the queries' log-probabilities (n_query, ways), or logits for `tft_head`.
 
-Where the papers are silent, the reading is:
+What the papers leave open:
 
-* features are brought to length one first, and a zero vector stays zero;
-* alpha of alpha-TIM between one and five shots grows evenly with the mean shots;
-* the power of a negative number is minus the power of its size;
-* with fewer queries than classes, PT-MAP centres the queries on the support's mean and assigns each
-  of them on its own.
+* features are normalized first, and a zero vector stays zero;
+* alpha of alpha-TIM between one and five shots is linear in the mean shots;
+* the power of a negative number is minus the power of its absolute value;
+* with fewer queries than classes, PT-MAP centers the queries on the support's mean and assigns each
+  of them independently.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def tim_adm(
     temperature=15.0,
     weights=(0.1, 1.0, 0.1),
 ):
-    """Proposition 1: targets q of the queries and prototypes w in turn."""
+    """Proposition 1: updates of targets q and prototypes w in turn."""
     support, query = unit(support), unit(query)
     w = means(support, labels, ways)
     ratio = len(support) / len(query)
@@ -145,14 +145,14 @@ def tft_head(support, labels, query, ways, *, steps=25, learning_rate=5e-5, scal
 
 
 def sinkhorn(costs, sharpness):
-    """Every query once and every class equally often, by turns, until nothing changes."""
+    """Balanced probabilities: normalize classes and queries in turn until convergence."""
     p = np.exp(-sharpness * (costs - costs.min(1, keepdim=True).values).numpy())
     count = p.shape[0] / p.shape[1]
     for _ in range(100_000):
-        lacking = count / p.sum(0)
-        p = p * lacking
+        factors = count / p.sum(0)
+        p = p * factors
         p = p / p.sum(1, keepdims=True)
-        if abs(lacking - 1).max() < 1e-10:
+        if abs(factors - 1).max() < 1e-10:
             break
     return torch.from_numpy(p)
 
@@ -176,23 +176,23 @@ def pt_map(
 
     support, query = transformed(support), transformed(query)
     enough = len(query) >= ways
-    centre = query.mean(0) if enough else support.mean(0)
-    support, query = unit(support - support.mean(0)), unit(query - centre)
+    center = query.mean(0) if enough else support.mean(0)
+    support, query = unit(support - support.mean(0)), unit(query - center)
 
-    def assigned(centres):
-        costs = torch.stack([((query - c) ** 2).sum(1) for c in centres], dim=1)
+    def assigned(centers):
+        costs = torch.stack([((query - c) ** 2).sum(1) for c in centers], dim=1)
         if enough and prior == "equal":
             return sinkhorn(costs, sharpness)
         return (-sharpness * costs).softmax(1)
 
-    centres = means(support, labels, ways)
+    centers = means(support, labels, ways)
     for _ in range(steps):
-        p = assigned(centres)
+        p = assigned(centers)
         moved = []
         for k in range(ways):
             own = support[labels == k]
             total = own.sum(0) + (p[:, k, None] * query).sum(0)
             estimate = total / (len(own) + p[:, k].sum())
-            moved.append(centres[k] + rate * (estimate - centres[k]))
-        centres = torch.stack(moved)
-    return assigned(centres).log()
+            moved.append(centers[k] + rate * (estimate - centers[k]))
+        centers = torch.stack(moved)
+    return assigned(centers).log()

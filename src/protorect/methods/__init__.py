@@ -1,18 +1,11 @@
 """Methods by name.
 
-A method is a function (support, labels, query) -> scores on batches of tasks; see `Method`. One
-that needs the network and its pictures is a `PictureMethod`.
+A `Method` scores the queries of a batch of tasks from their features, a `PictureMethod` those of
+one task from its pictures, with a network that it fine-tunes.
 """
 
-from protorect.methods.method import Method, PictureMethod
-from protorect.methods.registry import (
-    METHODS,
-    PAPER,
-    PICTURE_METHODS,
-    chosen_methods,
-    chosen_with_pictures,
-    method,
-)
+from protorect.methods.method import METHODS, PICTURE_METHODS, Method, PictureMethod
+from protorect.methods.registry import PAPER, chosen_methods, chosen_with_pictures, method
 
 __all__ = [
     "METHODS",

@@ -2,12 +2,12 @@
 
 Jinlu Liu, Liang Song, Yongqiang Qin: "Prototype Rectification for Few-Shot Learning", ECCV 2020.
 
-The paper's ablation is four points in one space of choices, `functional.Options`; a fifth reads
-the weights of eq. (6) as a softmax over the classes. Which of them shifts and which rectifies is in
-the table above; what the paper leaves open is in `docs/method.md`.
+The paper's ablation is four settings of the same options; a fifth takes the weights of eq. (6) from
+a softmax over the classes. The table above says which of them shift the queries and which rectify
+the prototypes; what the paper leaves open is in `docs/method.md`.
 
-Assumes, where the queries are shifted, that they hold the classes in the proportions of the
-support; prefer `bd-i` where they do not.
+Assumes, where the queries are shifted, the same class proportions in queries and support; prefer
+`bd-i` where they differ.
 """
 
 from __future__ import annotations
@@ -15,12 +15,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from protorect.core.functional import Features, Options, rectify
-
-CSPN = Options(z=0, shift=False)
-BD_C = Options(z=0)
-BD_I = Options(shift=False)
-BD_CSPN = Options()
-BD_CSPN_CLASSES = Options(weighting="classes")
+from protorect.methods.method import register
 
 
 def rectification(
@@ -28,3 +23,35 @@ def rectification(
 ) -> Tensor:
     """Scores (tasks, n_query, ways) of the queries after the rectification that `options` names."""
     return rectify(support, labels, query, ways, options).scores
+
+
+register(
+    "cspn",
+    Options(z=0, shift=False),
+    "inductive",
+    "nearest basic prototype by cosine",
+)(rectification)
+register(
+    "bd-c",
+    Options(z=0),
+    "transductive",
+    "queries shifted to the support (cross-class bias)",
+)(rectification)
+register(
+    "bd-i",
+    Options(shift=False),
+    "transductive",
+    "confident queries join the prototypes (intra-class bias)",
+)(rectification)
+register(
+    "bd-cspn",
+    Options(),
+    "transductive",
+    "both corrections, weights of eq. (6) as printed",
+)(rectification)
+register(
+    "bd-cspn-classes",
+    Options(weighting="classes"),
+    "transductive",
+    "both corrections, weights from each sample's softmax over the classes",
+)(rectification)

@@ -1,23 +1,23 @@
-"""BD-CSPN-plus: two readings of the pile, and the evidence that decides between them.
+"""BD-CSPN-plus: balanced and unbalanced assignment of the queries, weighted by the evidence.
 
 Developed here, from Liu, Song, Qin: "Prototype Rectification for Few-Shot Learning", ECCV 2020.
 
-What rectifies best depends on what nobody knows, whether the queries hold the classes equally
+What rectifies best depends on whether the classes are balanced among the queries, which is unknown
 (docs/plus.md has the equations):
 
-* The wary reading supposes nothing. Queries join the prototypes in several rounds, each time only
-  the most confident few of every class, weighted by how sure they are. Pseudo-labels are wrong
-  together, so n of them count as much as the square root of n labelled samples.
-* The equal reading shares the queries out so that every class gets as many. That removes the
-  cross-class bias better than the paper's shift does, where it is true.
+* The unbalanced assignment assumes nothing of the class proportions. Queries join the prototypes in
+  several rounds, each time only the most confident of every class, weighted by their confidence.
+  Errors of pseudo-labels are correlated, so n of them count as much as sqrt(n) labeled samples.
+* The balanced assignment gives every class the same number of queries. Where the classes are
+  balanced, that removes the cross-class bias better than the paper's shift does.
 
-How far the equal reading is followed comes from the queries: from how much more likely they are
-under proportions of their own. A ridge regression to what the two readings say of the queries, a
-few steps from the prototypes, gives the answer. With few classes it is better than prototypes, with
-many it depends on the features: where classes have several labelled samples, half of them are held
-out to see.
+The weight of the balanced assignment comes from the queries: from how much more likely they are
+under class proportions of their own. A ridge regression to the weighted assignment gives the
+scores. With few classes it is better than prototypes, with many it depends on the features: where
+classes have several labeled samples, cross-validation on two halves of them decides.
 
-Assumes nothing of class sizes and bears foreign queries; it needs no more than a pile to look at.
+Assumes nothing about class proportions and tolerates out-of-distribution queries; it needs several
+queries to gain from them.
 """
 
 from __future__ import annotations
@@ -31,45 +31,42 @@ from torch.nn.functional import pad
 from protorect._utils.parameters import check_flag, check_number, check_whole
 from protorect.core.functional import Features, confident_queries, membership
 from protorect.core.unit_rows import UnitRows
-from protorect.methods._solvers.blocks import member_shares
-from protorect.methods._solvers.conjugate_gradient import fitted
-from protorect.methods._solvers.gram import Span, centred_span
-from protorect.methods._solvers.sinkhorn import (
-    equal_potentials,
-    evidence_of_unequal_classes,
-    shared_equally,
-)
+from protorect.methods._solvers.blocks import class_mean_weights
+from protorect.methods._solvers.conjugate_gradient import ridge_cosines
+from protorect.methods._solvers.gram import Span, centered_span
+from protorect.methods._solvers.sinkhorn import balance, log_likelihood_ratio
+from protorect.methods.method import register
 
-_OF_CLASSES = 0.85  # power of their number in the evidence that is borne
-_DECISIVE, _FAVOUR = 2.0, 1.0  # of held-out support, and for the regression before it is asked
+_PENALTY = 1.0  # of the regression; 0.3 to 3 change accuracy by less than its interval
+_WAYS_POWER = 0.85  # growth of the expected evidence with the number of free class proportions
+_GAIN_FACTOR, _GAIN_OFFSET = 2.0, 1.0  # of the logistic function in `regression_weight`
 
 
 @dataclass(frozen=True)
 class PlusOptions:
-    """The choices of BD-CSPN-plus; one set of defaults for all tasks.
+    """Options of BD-CSPN-plus; one set of defaults for all tasks.
 
     Parameters
     ----------
     rounds
-        How often the wary reading chooses queries and makes prototypes from them.
+        Rounds of the unbalanced assignment.
     joining
-        How many queries at most join a class in a round.
+        Largest number of queries that join a class in a round.
     scale
         Factor of the cosines in a query's softmax over the classes.
     power
-        A query weighs its softmax raised to this; above 1, doubtful ones count less.
+        Exponent of that softmax in a query's weight; above 1, uncertain queries count less.
     sharpness
-        Factor of the cosines where the classes share the queries equally.
+        Factor of the cosines in the balanced assignment.
     tolerance
-        Evidence against equal classes at which the equal reading's share has fallen to 1/e, a
-        factor of the root of the number of queries and of a power of the number of classes; a tiny
-        one never follows it, a huge one always.
-    penalty
-        What the regression's squared weights are multiplied by.
+        Evidence against balanced classes at which the weight of the balanced assignment has fallen
+        to 1/e, in units of the square root of the number of queries times a power of the number of
+        classes; a tiny value turns the balanced assignment off, a huge one the unbalanced.
     steps
-        How many steps the regression takes; 1 leaves weighted prototypes.
+        Iterations of the regression; 1 gives weighted prototypes.
     held_out
-        Whether support that is held out says how far the regression is followed; else it is.
+        Whether cross-validation on the support decides between regression and prototypes; if not,
+        the regression is used.
     """
 
     rounds: int = 3
@@ -78,173 +75,176 @@ class PlusOptions:
     power: float = 2.0
     sharpness: float = 20.0
     tolerance: float = 0.031
-    penalty: float = 1.0
     steps: int = 5
     held_out: bool = True
 
     def __post_init__(self) -> None:
-        check_whole("rounds", self.rounds, 1)
-        check_whole("joining", self.joining, 1)
-        check_whole("steps", self.steps, 1)
+        for name in ("rounds", "joining", "steps"):
+            check_whole(name, getattr(self, name), 1)
         check_flag("held_out", self.held_out)
         check_number("sharpness", self.sharpness, most=100.0, least=0.01)
         check_number("tolerance", self.tolerance, least=1e-6)
-        for name in ("scale", "power", "penalty"):
+        for name in ("scale", "power"):
             check_number(name, getattr(self, name))
 
 
+@register(
+    "bd-cspn-plus",
+    PlusOptions(),
+    "transductive",
+    "balanced and unbalanced assignment weighted by evidence, then a regression",
+)
 def bd_cspn_plus(
     support: Features, labels: Tensor, query: Features, ways: int, options: PlusOptions
 ) -> Tensor:
-    """Scores (tasks, n_query, ways): cosines, corrected by what the classes may claim."""
-    support, query = evened_out(support, query)
+    """Scores (tasks, n_query, ways): cosines, plus the potentials of the balanced assignment."""
+    support, query = power_transform(support, query)
     n_support = support.scale.shape[-1]
     members = membership(labels, ways).mT.to(support.scale.dtype)
     members = members.expand(len(support.rows), ways, n_support)
-    every_class_alike = member_shares(members).mean(dim=-2, keepdim=True)
-    span = centred_span(support, query, every_class_alike)
-    targets, weights, share = soft_labels(span, members, options)
-    found = fitted(span, targets, weights, options.penalty, options.steps)
-    trust = trust_in_regression(span.first(n_support), members, options)
-    scores = torch.lerp(found.sums, found.directions, trust)[..., n_support:]
-    return (scores + share * equal_potentials(scores, options.sharpness)).mT
+    center_weights = class_mean_weights(members).mean(dim=-2, keepdim=True)
+    span = centered_span(support, query, center_weights)
+    targets, weights, balanced_weight = soft_labels(span, members, options)
+    fit = ridge_cosines(span, targets, weights, _PENALTY, options.steps)
+    weight = regression_weight(span.first(n_support), members, options)
+    scores = torch.lerp(fit.sums, fit.solution, weight)[..., n_support:]
+    _, potentials = balance(options.sharpness * scores)
+    return (scores + balanced_weight * potentials / options.sharpness).mT
 
 
 def soft_labels(span: Span, members: Tensor, options: PlusOptions) -> tuple[Tensor, Tensor, Tensor]:
-    """What the regression is to answer for each sample, how much that counts, and the equal share.
+    """Targets and sample weights of the regression, and the weight of the balanced assignment.
 
     `members` (tasks, ways, n_support) is 1 where a sample belongs to a class. Returns targets
     (tasks, ways, n) that sum to zero over the classes, weights (tasks, 1, n), and (tasks, 1, 1).
     """
     n_support, ways = members.shape[-1], members.shape[-2]
-    labelled = span.combined(span.padded(members))
-    scores = span.cosines(labelled)[..., n_support:]
-    wary, joined = wary_reading(span, labelled, scores, options)
-    equal, share = equal_reading(span, labelled, scores, options)
-    # Where the equal reading is right all queries count, once more n of a class as the root of n.
-    all_alike = torch.full_like(joined, (ways / joined.shape[-1]) ** 0.5)
-    targets = torch.cat([members, wary.lerp_(equal, share)], dim=-1).sub_(1 / ways)
-    weights = torch.cat([even_weights(members), joined.lerp_(all_alike, share)], dim=-1)
-    return targets, weights, share
+    class_sums = span.combine(span.pad_queries(members))
+    scores = span.cosines(class_sums)[..., n_support:]
+    p, query_weights = unbalanced_assignment(span, class_sums, scores, options)
+    balanced_p, balanced_weight = balanced_assignment(span, class_sums, scores, options)
+    # Under the balanced assumption all queries count, again n of a class as sqrt(n).
+    balanced_weights = torch.full_like(query_weights, (ways / query_weights.shape[-1]) ** 0.5)
+    targets = torch.cat([members, p.lerp_(balanced_p, balanced_weight)], dim=-1).sub_(1 / ways)
+    query_weights = query_weights.lerp_(balanced_weights, balanced_weight)
+    return targets, torch.cat([support_weights(members), query_weights], dim=-1), balanced_weight
 
 
-def evened_out(support: Features, query: Features) -> tuple[UnitRows, UnitRows]:
-    """Unit rows of the features, or of their roots in tasks where no feature is negative.
+def power_transform(support: Features, query: Features) -> tuple[UnitRows, UnitRows]:
+    """Unit rows of the features; of their square roots in tasks without a negative feature.
 
-    Features behind a rectifier are skewed: a few large entries speak for the whole picture. Their
-    roots are not (Hu, Gripon, Pateux: "Leveraging the Feature Distribution in Transfer-based
-    Few-Shot Learning", ICANN 2021). Those that may be negative need no such thing.
+    Features after a ReLU are skewed, their square roots less so (Hu, Gripon, Pateux: "Leveraging
+    the Feature Distribution in Transfer-based Few-Shot Learning", ICANN 2021).
     """
     parts = [UnitRows.raw(part).rows for part in (support, query)]
-    rectified = torch.stack([part.amin(dim=(-2, -1)) >= 0 for part in parts]).all(dim=0)
-    if not rectified.any():
+    non_negative = torch.stack([part.amin(dim=(-2, -1)) >= 0 for part in parts]).all(dim=0)
+    if not non_negative.any():
         return UnitRows.of(support), UnitRows.of(query)
-    # The root of exactly 0 takes many times as long as that of any other number.
+    # The square root of exactly 0 takes many times as long as that of any other number.
     roots = [part.clamp_min(torch.finfo(part.dtype).tiny).sqrt_() for part in parts]
-    if not rectified.all():
-        chosen = rectified[:, None, None]
+    if not non_negative.all():
+        chosen = non_negative[:, None, None]
         roots = [torch.where(chosen, *pair) for pair in zip(roots, parts, strict=True)]
     support, query = (UnitRows.of(part) for part in roots)
     return support, query
 
 
-def wary_reading(
-    span: Span, labelled: Tensor, scores: Tensor, options: PlusOptions
+def unbalanced_assignment(
+    span: Span, class_sums: Tensor, scores: Tensor, options: PlusOptions
 ) -> tuple[Tensor, Tensor]:
-    """What the confident few make of the queries: probabilities, and each query's weight.
+    """Probabilities (tasks, ways, n_query), and weights (tasks, 1, n_query) of the queries.
 
-    `labelled` are the sums of the support samples, `scores` (tasks, ways, n_query) the queries'
-    cosines with them. Returns (tasks, ways, n_query) and (tasks, 1, n_query); what did not join in
-    the last round weighs nothing.
+    `class_sums` are the sums of the support samples, `scores` (tasks, ways, n_query) the queries'
+    cosines with them. The weight is that of the last round, 0 for queries that did not join in it.
     """
     for _ in range(options.rounds):
-        joined = joining_weights(scores, options)
-        scores = rectified_cosines(span, labelled, joined)
-    return _log_probabilities(scores, options.scale).exp_(), joined.sum(dim=-2, keepdim=True)
+        weights = confident_weights(scores, options)
+        scores = rectified_cosines(span, class_sums, weights)
+    return _log_softmax(scores, options.scale).exp_(), weights.sum(dim=-2, keepdim=True)
 
 
-def joining_weights(scores: Tensor, options: PlusOptions) -> Tensor:
-    """What each query weighs in each class, (tasks, ways, n_query); most are 0.
+def confident_weights(scores: Tensor, options: PlusOptions) -> Tensor:
+    """Weight of each query in each class, (tasks, ways, n_query), 0 where it does not join.
 
-    Against the surest of the class, and so that together they count as the root of their number.
+    The probability to the `power`, relative to the most confident query of the class, scaled such
+    that n queries count as sqrt(n).
     """
     places, taken = (found.mT for found in confident_queries(scores.mT, options.joining))
-    sure = _log_probabilities(scores, options.scale).gather(-1, places)
-    sure = torch.where(taken, sure, -torch.inf)
-    surest = sure.amax(dim=-1, keepdim=True).clamp_min(torch.finfo(sure.dtype).min)
-    weights = (options.power * (sure - surest)).exp()
-    weights = torch.where(taken, weights, 0.0)  # a power of 0 counts all alike, but only those
+    log_p = _log_softmax(scores, options.scale).gather(-1, places)
+    log_p = torch.where(taken, log_p, -torch.inf)
+    largest = log_p.amax(dim=-1, keepdim=True).clamp_min(torch.finfo(log_p.dtype).min)
+    weights = (options.power * (log_p - largest)).exp()
+    weights = torch.where(taken, weights, 0.0)  # needed where power is 0
     weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1).sqrt()
     return torch.zeros_like(scores).scatter_add_(-1, places, weights)
 
 
-def equal_reading(
-    span: Span, labelled: Tensor, scores: Tensor, options: PlusOptions
+def balanced_assignment(
+    span: Span, class_sums: Tensor, scores: Tensor, options: PlusOptions
 ) -> tuple[Tensor, Tensor]:
-    """What equal classes would make of the queries, and how far that is to be followed.
+    """Probabilities (tasks, ways, n_query) of balanced classes, and their weight (tasks, 1, 1).
 
-    Returns probabilities (tasks, ways, n_query) and a share (tasks, 1, 1) in 0 .. 1. The evidence
-    is taken after one round: more of them bend the prototypes until equal classes look right.
+    The weight, in 0 .. 1, falls with the evidence against balanced classes. That is computed after
+    the first of two rounds: more rounds adapt the prototypes until balanced classes look likely.
     """
     ways, n_query = scores.shape[-2:]
-    if n_query < ways:  # these cannot hold every class
+    if n_query < ways:  # some class has no query
         return torch.zeros_like(scores), torch.zeros_like(scores[:, :1, :1])
-    said = shared_equally(scores, options.sharpness)
-    scores = rectified_cosines(span, labelled, said)
-    evidence = evidence_of_unequal_classes(scores, options.sharpness)
-    # Where classes are unequal evidence grows with the pile, where they are equal it does not; and
-    # with the proportions that are free, but the more of these the less each of them gains.
-    bearable = options.tolerance * max(ways - 1, 1) ** _OF_CLASSES * n_query**0.5
-    share = torch.exp(-evidence / bearable)
-    if share.any():  # else nobody asks for a second round
-        said = shared_equally(scores, options.sharpness)
-        scores = rectified_cosines(span, labelled, said)
-    return shared_equally(scores, options.sharpness), share
+    p, _ = balance(options.sharpness * scores)
+    logits = options.sharpness * rectified_cosines(span, class_sums, p)
+    evidence = log_likelihood_ratio(logits)
+    # Evidence grows with the queries if classes are unbalanced, not if they are balanced; and less
+    # than linearly with the number of free proportions.
+    expected = options.tolerance * max(ways - 1, 1) ** _WAYS_POWER * n_query**0.5
+    p, _ = balance(logits)
+    p, _ = balance(options.sharpness * rectified_cosines(span, class_sums, p))
+    return p, torch.exp(-evidence / expected)
 
 
-def rectified_cosines(span: Span, labelled: Tensor, weights: Tensor) -> Tensor:
-    """The queries' cosines with prototypes that they have joined, (tasks, ways, n_query).
+def rectified_cosines(span: Span, class_sums: Tensor, weights: Tensor) -> Tensor:
+    """Cosines of the queries with the rectified prototypes, (tasks, ways, n_query).
 
-    `labelled` are the sums of the support samples, `weights` (tasks, ways, n_query) those of the
-    queries.
+    Those are the sums of the support samples plus those of the queries, weights (tasks, ways,
+    n_query).
     """
     n_support = span.n - weights.shape[-1]
-    prototypes = span.combined(pad(weights, (n_support, 0))) + labelled
+    prototypes = span.combine(pad(weights, (n_support, 0))) + class_sums
     return span.cosines(prototypes)[..., n_support:]
 
 
-def trust_in_regression(support: Span, members: Tensor, options: PlusOptions) -> Tensor:
-    """How far the regression is followed, (tasks, 1, 1) in 0 .. 1: what held-out support says.
+def regression_weight(support: Span, members: Tensor, options: PlusOptions) -> Tensor:
+    """Weight of the regression against the prototypes, (tasks, 1, 1) in 0 .. 1.
 
-    Each half of the support is classified by what is fitted to the other. How many samples more
-    the regression gets right than the sums do, in units of what chance would make of those that
-    only one of them does, is the argument of a logistic function that favours the regression.
+    Two-fold cross-validation on the support: the number of samples that the regression classifies
+    correctly minus that of the prototypes, in units of its standard deviation by chance, is the
+    argument of a logistic function that favors the regression.
     """
     place = (members.cumsum(dim=-1) * members).sum(dim=-2, keepdim=True)  # within its class, from 1
     if not options.held_out or place.max() < 2:
         return torch.ones_like(place[..., :1])
-    halves = torch.stack([place % 2 == 0, place % 2 == 1], dim=1).to(members.dtype)
-    weights = halves.expand(-1, -1, members.shape[-2], -1)  # (tasks, 2, ways, n)
+    folds = torch.stack([place % 2 == 0, place % 2 == 1], dim=1).to(members.dtype)
+    weights = folds.expand(-1, -1, members.shape[-2], -1)  # (tasks, 2, ways, n)
     targets = (members - 1 / members.shape[-2]).unsqueeze(1).expand_as(weights)
-    targets, of_all = targets.flatten(1, 2), weights.flatten(1, 2)  # as if they were more classes
-    found = fitted(support, targets, of_all, options.penalty, options.steps)
-    by_sums, by_regression = (_right(cosines.view_as(weights), members) for cosines in found)
-    gained = ((by_regression - by_sums) * (1 - halves)).flatten(1)
-    chance = gained.abs().sum(dim=-1).clamp_min(1).sqrt()
-    return torch.sigmoid(_DECISIVE * gained.sum(dim=-1) / chance + _FAVOUR).view(-1, 1, 1)
+    # Both folds are fitted at once, as if they were more classes.
+    flat = targets.flatten(1, 2), weights.flatten(1, 2)
+    fit = ridge_cosines(support, *flat, _PENALTY, options.steps)
+    by_sums, by_regression = (_correct(cosines.view_as(weights), members) for cosines in fit)
+    gain = ((by_regression - by_sums) * (1 - folds)).flatten(1)
+    deviation = gain.abs().sum(dim=-1).clamp_min(1).sqrt()
+    return torch.sigmoid(_GAIN_FACTOR * gain.sum(dim=-1) / deviation + _GAIN_OFFSET).view(-1, 1, 1)
 
 
-def _right(cosines: Tensor, members: Tensor) -> Tensor:
-    """1 where its class scores highest for a sample, else 0: (tasks, 2, 1, n)."""
+def _correct(cosines: Tensor, members: Tensor) -> Tensor:
+    """1 where a sample's own class scores highest, else 0: (tasks, 2, 1, n)."""
     highest = cosines == cosines.amax(dim=-2, keepdim=True)
     return (highest * members.unsqueeze(1)).sum(dim=-2, keepdim=True)
 
 
-def even_weights(members: Tensor) -> Tensor:
-    """What the samples of the support weigh, (tasks, 1, n_support): every class the same in all."""
-    shots = members.sum(dim=-1, keepdim=True)
-    return member_shares(members).sum(dim=-2, keepdim=True) * shots.mean(dim=-2, keepdim=True)
+def support_weights(members: Tensor) -> Tensor:
+    """Weights of the support samples, (tasks, 1, n_support), the same total for every class."""
+    mean_shots = members.sum(dim=-1, keepdim=True).mean(dim=-2, keepdim=True)
+    return class_mean_weights(members).sum(dim=-2, keepdim=True) * mean_shots
 
 
-def _log_probabilities(scores: Tensor, scale: float) -> Tensor:
+def _log_softmax(scores: Tensor, scale: float) -> Tensor:
     return torch.log_softmax(scale * scores, dim=-2)

@@ -1,15 +1,15 @@
-"""Label propagation: labels spread over a graph of all samples until they agree.
+"""Label propagation: labels spread over a nearest-neighbor graph of all samples.
 
 Dengyong Zhou, Olivier Bousquet, Thomas Navin Lal, Jason Weston, Bernhard Schoelkopf: "Learning with
 Local and Global Consistency", NeurIPS 2004; used for few-shot learning by Yanbin Liu et al.:
 "Learning to Propagate Labels: Transductive Propagation Network" (TPN), ICLR 2019. Every sample
-is joined to its nearest 20, the graph is made symmetric, and labels spread to their limit
+is connected to its 20 nearest, the graph is made symmetric, and labels spread to their limit
 (I - alpha S)^-1 Y in closed form. TPN learns a width for each sample with its network; here
-one width holds for all features, which are normalised.
+one width holds for all features, which are normalized.
 
-Assumes that neighbours share their class, and that every class is reached from its support. A query
-that no support sample reaches scores zero for all classes. Needs the square of the number of
-samples in memory and its cube in operations.
+Assumes that neighbors share their class, and that every query is connected to the support. A query
+that is not scores zero for all classes. Memory grows with the square of the number of samples, time
+with its cube.
 """
 
 from __future__ import annotations
@@ -18,28 +18,30 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from protorect._utils.parameters import check_number, check_whole
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
-from protorect.methods._solvers.nearness import joint_cosines, nearest_others
+from protorect.methods._solvers.gram import joint_cosines, nearest_neighbors
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class LabelPropagationOptions:
-    """The choices of the graph.
+    """Options of the graph.
 
     Parameters
     ----------
     neighbours
-        How many nearest others each sample is joined to; 20 as in TPN.
+        Number of nearest others that each sample is connected to; 20 as in TPN.
     alpha
-        How much of its label a sample takes from its neighbours; 0.99 as in both papers.
+        Part of its label that a sample takes from its neighbors; 0.99 as in both papers.
     sigma
-        Width of the similarity exp(-distance^2 / (2 sigma^2)) between normalised features. The
+        Width of the similarity exp(-distance^2 / (2 sigma^2)) between normalized features. The
         papers give none that would hold for other features; this one was chosen on the validation
-        classes of Omniglot and CUB (ConvNet-64, and EfficientNet-Lite0 on CUB; classes equal and
-        not), where 0.05 to 0.1 do equally well and 0.2 is worse.
+        classes of Omniglot and CUB (ConvNet-64, and EfficientNet-Lite0 on CUB; balanced and
+        unbalanced), where 0.05 to 0.1 do equally well and 0.2 is worse.
     """
 
     neighbours: int = 20
@@ -52,6 +54,12 @@ class LabelPropagationOptions:
         check_number("sigma", self.sigma, 0.01, 100)
 
 
+@register(
+    "label-propagation",
+    LabelPropagationOptions(),
+    "transductive",
+    "labels spread over a graph of nearest neighbors",
+)
 def label_propagation(
     support: Features, labels: Tensor, query: Features, ways: int, options: LabelPropagationOptions
 ) -> Tensor:
@@ -59,22 +67,22 @@ def label_propagation(
     support, query = UnitRows.of(support), UnitRows.of(query)
     tasks, n_support = support.scale.shape
     graph = _graph(joint_cosines(support, query), options)
-    known = membership(labels, ways).to(graph.dtype).expand(tasks, n_support, ways)
-    start = torch.nn.functional.pad(known, (0, 0, 0, query.scale.shape[1]))  # (tasks, n, ways)
+    one_hot = membership(labels, ways).to(graph.dtype).expand(tasks, n_support, ways)
+    start = pad(one_hot, (0, 0, 0, query.scale.shape[1]))  # (tasks, n, ways)
     system = graph.mul_(-options.alpha)  # I - alpha S, with eigenvalues in 1 - alpha .. 1 + alpha
     system.diagonal(dim1=-2, dim2=-1).add_(1)
     return torch.cholesky_solve(start, torch.linalg.cholesky(system))[:, n_support:]
 
 
 def _graph(cosines: Tensor, options: LabelPropagationOptions) -> Tensor:
-    """S = D^-1/2 W D^-1/2 (tasks, n, n), W the similarities of samples that are neighbours."""
-    highest, places = nearest_others(cosines, options.neighbours)
-    near = cosines.fill_(-torch.inf).scatter_(-1, places, highest)  # its memory, used again
-    near = torch.maximum(near, near.mT)  # neighbours if either is the other's
-    # log W but for a constant that S does not know, as |x - y|^2 = 2 - 2 cos. In logarithms no
-    # similarity is too small to be told from zero.
-    near /= options.sigma**2
-    half_degrees = near.logsumexp(dim=-1) / 2
-    near -= half_degrees.unsqueeze(-1)
-    near -= half_degrees.unsqueeze(-2)
-    return near.exp_()
+    """S = D^-1/2 W D^-1/2 (tasks, n, n), W the similarities of samples that are neighbors."""
+    values, positions = nearest_neighbors(cosines, options.neighbours)
+    log_w = cosines.fill_(-torch.inf).scatter_(-1, positions, values)  # its memory, used again
+    log_w = torch.maximum(log_w, log_w.mT)  # neighbors if either is the other's
+    # log W up to a constant that cancels in S, as |x - y|^2 = 2 - 2 cos. Logarithms keep
+    # similarities that are too small for W itself.
+    log_w /= options.sigma**2
+    half_degrees = log_w.logsumexp(dim=-1) / 2
+    log_w -= half_degrees.unsqueeze(-1)
+    log_w -= half_degrees.unsqueeze(-2)
+    return log_w.exp_()

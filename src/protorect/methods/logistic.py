@@ -1,11 +1,11 @@
-"""Multinomial logistic regression on the normalised support.
+"""Multinomial logistic regression on the normalized support.
 
 Yonglong Tian, Yue Wang, Dilip Krishnan, Joshua B. Tenenbaum, Phillip Isola: "Rethinking Few-Shot
 Image Classification: a Good Embedding Is All You Need?", ECCV 2020. As there it is scikit-learn's
-`LogisticRegression` with its defaults, on features of length one: squared weights are penalised,
+`LogisticRegression` with its defaults, on unit-length features: squared weights are penalized,
 biases are not, C = 1.
 
-Assumes that the support holds the classes in the proportions to be expected: the biases learn them.
+Assumes the same class proportions in support and queries: the biases learn them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from torch import Tensor
 from protorect._utils.parameters import check_number
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
-from protorect.methods._solvers.newton import logistic_fit
+from protorect.methods._solvers.newton import fit_logistic
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class LogisticOptions:
-    """The choices of the regression.
+    """Options of the regression.
 
     Parameters
     ----------
     c
-        What the likelihood weighs against the squared weights, scikit-learn's C.
+        Weight of the likelihood against the squared weights, scikit-learn's C.
     """
 
     c: float = 1.0
@@ -36,13 +37,15 @@ class LogisticOptions:
         check_number("c", self.c, 1e-6, 1e6)
 
 
+@register("logistic", LogisticOptions(), "inductive", "logistic regression")
 def logistic(
     support: Features, labels: Tensor, query: Features, ways: int, options: LogisticOptions
 ) -> Tensor:
-    """Logits of each query and class, (tasks, n_query, ways)."""
+    """Logits of the queries, (tasks, n_query, ways)."""
     support, query = UnitRows.of(support), UnitRows.of(query)
     cosines = support.cosines_with(support).double()  # (tasks, n_support, n_support)
     targets = membership(labels, ways).to(cosines.dtype).expand(*cosines.shape[:-1], ways)
-    shares, bias = logistic_fit(cosines, targets, options.c)
+    coefficients, bias = fit_logistic(cosines, targets, options.c)
     dtype = query.scale.dtype
-    return query.products(support.weighted_sum(shares.to(dtype))).add_(bias.to(dtype))
+    weights = support.weighted_sum(coefficients.to(dtype))
+    return query.products(weights).add_(bias.to(dtype))

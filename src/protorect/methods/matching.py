@@ -1,11 +1,11 @@
-"""Matching networks: every support sample votes for its class, the similar ones more.
+"""Matching networks: attention over the support samples.
 
 Oriol Vinyals, Charles Blundell, Timothy Lillicrap, Koray Kavukcuoglu, Daan Wierstra: "Matching
 Networks for One Shot Learning", NeurIPS 2016, eq. (1) and section 2.1.1, without their training and
 without full context embeddings: attention is a softmax of cosines over the support.
 
-Assumes that the support holds the classes in the proportions to be expected: a class with more
-samples has more votes.
+Assumes the same class proportions in support and queries: a class with more samples gets more
+attention.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from torch import Tensor
 from protorect._utils.parameters import check_number
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class MatchingOptions:
-    """The choices of the attention.
+    """Options of the attention.
 
     Parameters
     ----------
     scale
-        The factor of the cosines in the softmax; 1 as in the paper. The higher it is, the more
-        the nearest sample alone decides.
+        Factor of the cosines in the softmax; 1 as in the paper. The higher it is, the more the
+        nearest sample decides.
     """
 
     scale: float = 1.0
@@ -37,10 +38,16 @@ class MatchingOptions:
         check_number("scale", self.scale)
 
 
+@register(
+    "matching",
+    MatchingOptions(),
+    "inductive",
+    "support samples vote, weighted by a softmax of cosines",
+)
 def matching(
     support: Features, labels: Tensor, query: Features, ways: int, options: MatchingOptions
 ) -> Tensor:
-    """Share of the attention that each class gets, (tasks, n_query, ways)."""
+    """Total attention on each class, (tasks, n_query, ways)."""
     support, query = UnitRows.of(support), UnitRows.of(query)
     cosines = query.cosines_with(support)  # (tasks, n_query, n_support)
     attention = torch.softmax(options.scale * cosines, dim=-1)

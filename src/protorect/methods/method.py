@@ -1,4 +1,4 @@
-"""What a method is: a function with a name, options and a description."""
+"""What a method is: a function with a name, options and a description; and how it is registered."""
 
 from __future__ import annotations
 
@@ -13,67 +13,68 @@ from protorect.core.unit_rows import UnitRows
 from protorect.errors import OptionError, unknown_name
 
 Family = Literal["inductive", "transductive"]
+Function = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
-class Described:
-    """What a method on features and one on pictures have in common.
+class BaseMethod:
+    """A method on features (`Method`) or on pictures (`PictureMethod`).
 
     Parameters
     ----------
     name
-        What it is called, options that differ from the defaults included: "bd-cspn:z=4".
+        Name with the options that differ from the defaults: "bd-cspn:z=4".
     function
-        What classifies. It never sees the queries' labels and keeps nothing between calls.
+        Scores the queries. It never sees their labels and keeps no state between calls.
     options
-        A frozen dataclass of its choices.
+        A frozen dataclass.
     summary
         One line on what it does.
     family
-        "inductive": each query is classified by itself. "transductive": all queries of a task
+        "inductive": each query is classified independently. "transductive": all queries of a task
         together.
     changed
         The options that `with_options` has set.
     """
 
     name: str
-    function: Callable[..., Tensor]
+    function: Function
     options: Any
     summary: str
     family: Family
     changed: frozenset[str] = frozenset()
 
     def with_options(self, **changes: Any) -> Self:
-        """The same method with other options; its name says which."""
+        """The same method with other options, which its name lists."""
         known = {field.name for field in fields(self.options)}
         if changes and not known:
             raise OptionError(f"{self.name} has no options, {next(iter(changes))!r} was given.")
         for option in changes:
             if option not in known:
                 raise unknown_name(f"option of {self.name}", option, known)
-        suffix = ",".join(f"{option}={written(value)}" for option, value in changes.items())
-        between = "," if ":" in self.name else ":"
-        name = f"{self.name}{between}{suffix}" if suffix else self.name
+        suffix = ",".join(f"{option}={format_value(value)}" for option, value in changes.items())
+        separator = "," if ":" in self.name else ":"
+        name = f"{self.name}{separator}{suffix}" if suffix else self.name
         options = replace(self.options, **changes)
         return replace(self, name=name, options=options, changed=self.changed | set(changes))
 
 
 @dataclass(frozen=True)
-class Method(Described):
-    """A method that classifies the queries of a batch of tasks by their features.
+class Method(BaseMethod):
+    """A method that scores the queries of a batch of tasks from their features.
 
     Its function is (support, labels, query, ways, options) -> scores (tasks, n_query, ways).
     """
 
     def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:
-        """Score the queries, (tasks, n_query, ways); without queries there is nothing to do.
+        """Score the queries, (tasks, n_query, ways), higher is better.
 
         Parameters
         ----------
         support
             (tasks, n_support, dim)
         labels
-            (tasks, n_support) or (n_support,), whole numbers 0 .. ways - 1, each present.
+            (tasks, n_support) or (n_support,), integers 0 .. ways - 1, each present.
         query
             (tasks, n_query, dim)
         """
@@ -85,8 +86,8 @@ class Method(Described):
 
 
 @dataclass(frozen=True)
-class PictureMethod(Described):
-    """A method that looks at the pictures of one task with a network of its own.
+class PictureMethod(BaseMethod):
+    """A method that fine-tunes a network on the pictures of one task.
 
     Its function is (network, support, labels, query, ways, options, at_once) -> scores
     (n_query, ways).
@@ -95,7 +96,7 @@ class PictureMethod(Described):
     def __call__(
         self, network: nn.Module, support: Tensor, labels: Tensor, query: Tensor, at_once: int
     ) -> Tensor:
-        """Score the queries, (n_query, ways); the network is left as it is.
+        """Score the queries, (n_query, ways); the network is not changed.
 
         Parameters
         ----------
@@ -104,16 +105,35 @@ class PictureMethod(Described):
         support, query
             (n_support, channels, height, width) and (n_query, channels, height, width)
         labels
-            (n_support,), whole numbers 0 .. ways - 1, each present.
+            (n_support,), integers 0 .. ways - 1, each present.
         at_once
-            How many pictures go through the network together at most.
+            Largest number of pictures in one forward pass.
         """
         ways = int(labels.max()) + 1
         return self.function(network, support, labels, query, ways, self.options, at_once)
 
 
-def written(value: Any) -> str:
-    """The value of an option as it is written behind a method's name."""
+METHODS: dict[str, Method] = {}
+PICTURE_METHODS: dict[str, PictureMethod] = {}
+
+
+def register(
+    name: str, options: Any, family: Family, summary: str, *, on_pictures: bool = False
+) -> Callable[[Function], Function]:
+    """Add the decorated function to `METHODS`, or to `PICTURE_METHODS`, under this name."""
+
+    def decorate(function: Function) -> Function:
+        if on_pictures:
+            PICTURE_METHODS[name] = PictureMethod(name, function, options, summary, family)
+        else:
+            METHODS[name] = Method(name, function, options, summary, family)
+        return function
+
+    return decorate
+
+
+def format_value(value: Any) -> str:
+    """The value of an option as it is written after a method's name."""
     if value is None:
         return "all"
     if isinstance(value, bool):

@@ -1,10 +1,10 @@
-"""Prototypical networks: the nearest class mean, on the features as they come.
+"""Prototypical networks: the nearest class mean, on raw features.
 
 Jake Snell, Kevin Swersky, Richard Zemel: "Prototypical Networks for Few-shot Learning", NeurIPS
 2017. Here without their training: the class whose mean support feature is nearest by Euclidean
-distance. Features are not normalised, so a long one counts for more than a short one.
+distance. Features are not normalized, so a long one counts for more than a short one.
 
-Assumes that distances between the features mean something at the length they have.
+Assumes that Euclidean distances between the raw features are meaningful.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from torch import Tensor
 
 from protorect.core.functional import Features, basic_prototypes
 from protorect.core.unit_rows import UnitRows
-from protorect.methods._solvers.nearness import nearness
+from protorect.methods._solvers.gram import distance_scores
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class ProtoNetOptions:
-    """There is nothing to choose."""
+    """No options."""
 
 
+@register("protonet", ProtoNetOptions(), "inductive", "nearest class mean by distance")
 def protonet(
     support: Features, labels: Tensor, query: Features, ways: int, options: ProtoNetOptions
 ) -> Tensor:
-    """Minus squared distances to the class means, but for a constant of the query."""
+    """Minus squared distances to the class means, up to a constant per query."""
     prototypes = basic_prototypes(UnitRows.raw(support), labels, ways)
-    return nearness(UnitRows.raw(query), prototypes)
+    return distance_scores(UnitRows.raw(query), prototypes)

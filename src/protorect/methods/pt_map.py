@@ -1,14 +1,13 @@
-"""PT-MAP: power transform, then class centres and an assignment to equal classes in turn.
+"""PT-MAP: power transform, then class centers and a balanced assignment in turn.
 
 Yuqing Hu, Vincent Gripon, Stéphane Pateux: "Leveraging the Feature Distribution in Transfer-based
 Few-Shot Learning", ICANN 2021.
 
-Every entry of a feature is raised to a power, the features are brought to length one, support and
-queries are each centred on their own mean, and brought to length one again. Then, in turn: queries
-are assigned to the centres by optimal transport, and the centres move towards the mean of what they
-were assigned.
+Every entry of a feature is raised to a power and the features are normalized; support and queries
+are each centered on their own mean and normalized again. Then, in turn, queries are assigned to the
+centers by optimal transport, and the centers move toward the mean of their assigned samples.
 
-Assumes that the queries hold the classes in exactly equal parts, and loses much where they do not.
+Assumes exactly balanced classes among the queries; accuracy falls much where they are not.
 """
 
 from __future__ import annotations
@@ -19,34 +18,31 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_number, check_whole
-from protorect.core.functional import Features
+from protorect._utils.parameters import check_choice, check_number, check_whole
 from protorect.core.unit_rows import inverse, row_norms
-from protorect.errors import unknown_name
-from protorect.methods._solvers.blocks import blocks
-from protorect.methods._solvers.gram import ROOM, span_of
-from protorect.methods._solvers.transport import equal_parts
-
-_PRIORS = ("equal", "free")
+from protorect.methods._solvers.blocks import blockwise
+from protorect.methods._solvers.gram import span_of
+from protorect.methods._solvers.sinkhorn import balance_exactly
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class PtMapOptions:
-    """The choices of PT-MAP; the defaults are those of the authors' program.
+    """Options of PT-MAP; the defaults are those of the authors' code.
 
     Parameters
     ----------
     power
-        beta, what the entries of a feature are raised to; a negative entry keeps its sign.
+        beta, the exponent of the entries of a feature; a negative entry keeps its sign.
     sharpness
         lambda, the factor of the squared distances in the assignment.
     steps
-        How often the centres move.
+        Number of updates of the centers.
     rate
-        alpha, how far they move towards the mean of what they were assigned.
+        alpha, how far an update moves a center to the mean of its assigned samples.
     prior
-        "equal": every class has as many queries, as in the paper. "free": nothing is said of the
-        classes' sizes, and each query is assigned on its own.
+        Class proportions of the queries. "equal": balanced, as in the paper. "free": unknown, each
+        query is assigned independently.
     """
 
     power: float = 0.5
@@ -60,52 +56,47 @@ class PtMapOptions:
         check_number("sharpness", self.sharpness, most=100.0)
         check_whole("steps", self.steps)
         check_number("rate", self.rate, most=1.0)
-        if self.prior not in _PRIORS:
-            raise unknown_name("prior", str(self.prior), _PRIORS)
+        check_choice("prior", self.prior, ("equal", "free"))
 
 
-@torch.no_grad()
-def pt_map(
-    support: Features, labels: Tensor, query: Features, ways: int, options: PtMapOptions
-) -> Tensor:
-    """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
-    parts = blocks(support, labels, query, ways, ROOM)
-    return torch.cat([_mapped(*part, options) for part in parts])
-
-
-def _mapped(samples: Tensor, members: Tensor, options: PtMapOptions) -> Tensor:
+@register(
+    "pt-map",
+    PtMapOptions(),
+    "transductive",
+    "power transform, then optimal transport to balanced classes",
+)
+@blockwise()
+def pt_map(samples: Tensor, members: Tensor, options: PtMapOptions) -> Tensor:
+    """Log-probabilities of the queries."""
     n_support, n_query = members.shape[-1], samples.shape[1] - members.shape[-1]
-    # Fewer queries than classes cannot hold the classes in equal parts: then neither their mean
-    # nor their number says anything, and each is taken on its own.
+    # Fewer queries than classes cannot be balanced, and their mean is not that of the classes.
     enough = n_query >= members.shape[1]
-    equal = enough and options.prior == "equal"
-    span = span_of(_transformed(samples, n_support, options.power, own_mean=enough))
-    centres = span.class_means(members)
-    potentials = torch.zeros_like(centres[..., :1], dtype=torch.float64)
+    span = span_of(_transform(samples, n_support, options.power, own_mean=enough))
+    centers = span.class_means(members)
+    potentials = torch.zeros_like(centers[..., :1], dtype=torch.float64)
     for step in range(options.steps + 1):
-        # exp(-lambda |x - c|^2), but for the length of x, which falls out
-        affinities = span.closeness(centres)[..., n_support:] * (2 * options.sharpness)
-        if equal:
-            log_p, potentials = equal_parts(affinities, potentials)
+        logits = span.squared_distances(centers)[..., n_support:] * -options.sharpness
+        if enough and options.prior == "equal":
+            log_p, potentials = balance_exactly(logits, potentials)
         else:
-            log_p = torch.log_softmax(affinities, dim=1)
+            log_p = torch.log_softmax(logits, dim=1)
         if step < options.steps:
-            assigned = torch.cat([members, log_p.exp()], dim=-1)
-            assigned /= assigned.sum(dim=-1, keepdim=True)
-            centres.lerp_(span.combined(assigned), options.rate)
+            weights = torch.cat([members, log_p.exp()], dim=-1)
+            weights /= weights.sum(dim=-1, keepdim=True)
+            centers.lerp_(span.combine(weights), options.rate)
     return log_p.mT
 
 
-def _transformed(samples: Tensor, n_support: int, power: float, own_mean: bool) -> Tensor:
-    """The samples after the power transform, centred, each of length one."""
-    powers = samples.abs().add_(1e-6).pow_(power).copysign_(samples)
-    _bring_to_length_one(powers)
+def _transform(samples: Tensor, n_support: int, power: float, own_mean: bool) -> Tensor:
+    """The samples after the power transform, centered and normalized."""
+    powers = _normalize(samples.abs().add_(1e-6).pow_(power).copysign_(samples))
     support, query = powers[:, :n_support], powers[:, n_support:]
     mean = support.mean(dim=1, keepdim=True)
     query -= query.mean(dim=1, keepdim=True) if own_mean else mean
     support -= mean
-    return _bring_to_length_one(powers)
+    return _normalize(powers)
 
 
-def _bring_to_length_one(rows: Tensor) -> Tensor:
+def _normalize(rows: Tensor) -> Tensor:
+    """In place."""
     return rows.mul_(inverse(row_norms(rows)).unsqueeze(-1))

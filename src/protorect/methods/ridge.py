@@ -2,13 +2,12 @@
 
 Luca Bertinetto, Joao F. Henriques, Philip H. S. Torr, Andrea Vedaldi: "Meta-learning with
 differentiable closed-form solvers" (R2-D2), ICLR 2019, without their training: a linear map with a
-bias from normalised features to one-hot labels, solved in as many unknowns as there are support
+bias from normalized features to one-hot labels, solved in as many unknowns as there are support
 samples, not dimensions (their use of Woodbury's identity). Their penalty comes with the network
 that is trained around it (50, on features of any length), and their scale and offset of the output
-change no prediction; on features of length one the default penalty is 1.
+change no prediction; on unit-length features the default penalty is 1.
 
-Assumes that the support holds the classes in about equal numbers: the fit leans to a class with
-more samples.
+Assumes about as many support samples in every class: the fit is biased to a class with more.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from torch import Tensor
 from protorect._utils.parameters import check_number
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class RidgeOptions:
-    """The choices of the regression.
+    """Options of the regression.
 
     Parameters
     ----------
     penalty
-        What the squared weights are multiplied by, lambda.
+        lambda, the weight of the squared weights.
     """
 
     penalty: float = 1.0
@@ -39,17 +39,17 @@ class RidgeOptions:
         check_number("penalty", self.penalty, 1e-6, 1e6)
 
 
+@register("ridge", RidgeOptions(), "inductive", "ridge regression to one-hot labels")
 def ridge(
     support: Features, labels: Tensor, query: Features, ways: int, options: RidgeOptions
 ) -> Tensor:
-    """What the regression answers for each query and class, (tasks, n_query, ways)."""
+    """Output of the regression for the queries, (tasks, n_query, ways)."""
     support, query = UnitRows.of(support), UnitRows.of(query)
-    # In float64: a small penalty leaves the system of support samples that look alike all but
-    # singular. It is small beside the features.
+    # In float64: with a small penalty and similar support samples the system is nearly singular.
     system = support.cosines_with(support).double() + 1  # the bias is a feature that is always 1
     system.diagonal(dim1=-2, dim2=-1).add_(options.penalty)
     targets = membership(labels, ways).to(system.dtype).expand(*system.shape[:-1], ways)
-    shares = torch.cholesky_solve(targets, torch.linalg.cholesky(system))
-    shares = shares.to(support.scale.dtype)  # (tasks, n_support, ways)
-    bias = shares.sum(dim=-2, keepdim=True)
-    return query.products(support.weighted_sum(shares)).add_(bias)
+    coefficients = torch.cholesky_solve(targets, torch.linalg.cholesky(system))
+    coefficients = coefficients.to(support.scale.dtype)  # (tasks, n_support, ways)
+    bias = coefficients.sum(dim=-2, keepdim=True)
+    return query.products(support.weighted_sum(coefficients)).add_(bias)

@@ -1,14 +1,14 @@
-"""SimpleShot: centre, normalise, take the nearest class mean.
+"""SimpleShot: center, normalize, take the nearest class mean.
 
 Yan Wang, Wei-Lun Chao, Kilian Q. Weinberger, Laurens van der Maaten: "SimpleShot: Revisiting
-Nearest-Neighbor Classification for Few-Shot Learning", 2019. Their best variant, CL2N, takes the
-mean feature of the base classes off every feature, brings it to length one, and takes the nearest
-class mean by Euclidean distance. The base mean is not in the episodes: give it as `base_mean`, in
-Python, or name a feature file of the base classes with `--base` of the command. Without it nothing
-is taken off (their L2N), or, with `centre=support`, the mean of the support.
+Nearest-Neighbor Classification for Few-Shot Learning", 2019. Their best variant, CL2N,
+subtracts the mean feature of the base classes, normalizes, and takes the nearest class mean by
+Euclidean distance. The base mean is not in the episodes: give it as `base_mean`, in Python, or name
+a feature file of the base classes with `--base` of the command. Without it nothing is subtracted
+(their L2N), or, with `centre=support`, the mean of the support.
 
-Assumes nothing on the queries. Centring on the support assumes that it holds its classes in equal
-numbers, and with few samples removes part of what tells them apart.
+Assumes nothing about the queries. Centering on the support assumes as many samples in every class,
+and with few samples removes part of the differences between classes.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from protorect._utils.parameters import check_choice
 from protorect.core.functional import Features, basic_prototypes
 from protorect.core.unit_rows import UnitRows
 from protorect.errors import OptionError
-from protorect.methods._solvers.nearness import nearness
+from protorect.methods._solvers.gram import distance_scores
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class SimpleShotOptions:
-    """The choices of SimpleShot.
+    """Options of SimpleShot.
 
     Parameters
     ----------
     centre
-        What is taken off every feature where no base mean is given: "none" (L2N), or the mean of
-        the "support" features.
+        What is subtracted where no base mean is given: "none" (L2N), or the mean of the "support"
+        features.
     base_mean
-        (dim,), the mean feature of the base classes, taken off every feature (CL2N). Any sequence
-        of numbers, as `base_features.mean(axis=0)`.
+        (dim,), the mean feature of the base classes, which is subtracted (CL2N). Any sequence of
+        numbers, as `base_features.mean(axis=0)`.
     """
 
     centre: Literal["none", "support"] = "none"
@@ -56,31 +57,39 @@ class SimpleShotOptions:
             numbers = torch.empty(0)
         if numbers.ndim != 1 or not len(numbers) or not numbers.isfinite().all():
             raise OptionError(
-                "base_mean must be one finite number a dimension, as "
-                "base_features.mean(axis=0) has them."
+                "base_mean must be one finite number per dimension, as "
+                "base_features.mean(axis=0) gives."
             )
         object.__setattr__(self, "base_mean", tuple(numbers.tolist()))  # so that it can be hashed
 
 
+@register(
+    "simpleshot",
+    SimpleShotOptions(),
+    "inductive",
+    "nearest class mean by distance, features centered and normalized",
+)
 def simpleshot(
     support: Features, labels: Tensor, query: Features, ways: int, options: SimpleShotOptions
 ) -> Tensor:
-    """Minus squared distances to the class means, but for a constant of the query."""
-    support, query = _centred(support, query, options)
-    return nearness(query, basic_prototypes(support, labels, ways))
+    """Minus squared distances to the class means, up to a constant per query."""
+    support, query = _center(support, query, options)
+    return distance_scores(query, basic_prototypes(support, labels, ways))
 
 
-def _centred(
+def _center(
     support: Features, query: Features, options: SimpleShotOptions
 ) -> tuple[UnitRows, UnitRows]:
     if options.base_mean is None and options.centre == "none":
         return UnitRows.of(support), UnitRows.of(query)
     support, query = UnitRows.raw(support), UnitRows.raw(query)
-    mean = support.mean().unsqueeze(-2) if options.base_mean is None else _given(options, support)
+    mean = (
+        support.mean().unsqueeze(-2) if options.base_mean is None else _base_mean(options, support)
+    )
     return UnitRows.of(support.rows - mean), UnitRows.of(query.rows - mean)
 
 
-def _given(options: SimpleShotOptions, support: UnitRows) -> Tensor:
+def _base_mean(options: SimpleShotOptions, support: UnitRows) -> Tensor:
     mean, dim = support.rows.new_tensor(options.base_mean), support.rows.shape[-1]
     if len(mean) != dim:
         raise OptionError(

@@ -1,13 +1,13 @@
-"""Soft k-means: queries refine the prototypes by how much each belongs to each class.
+"""Soft k-means: prototypes refined by the soft assignment of the queries.
 
 Mengye Ren, Eleni Triantafillou, Sachin Ravi, Jake Snell, Kevin Swersky, Joshua B. Tenenbaum, Hugo
 Larochelle, Richard S. Zemel: "Meta-Learning for Semi-Supervised Few-Shot Classification", ICLR
-2018, section 3.1.1, without their training, the queries taken as the unlabelled samples. As there,
-features are not normalised and one round is taken.
+2018, section 3.1.1, without their training, the queries taken as the unlabeled samples. As there,
+features are not normalized and one round is taken.
 
 Assumes that every query belongs to one of the classes, and that classes differ more than their
-samples do. The softmax is of squared distances: where the features are long it is all but a
-maximum, and every query counts for one class only. `normalise=true` with `scale=10` is softer.
+samples do. The softmax is of squared distances: where the features are long it is nearly one-hot.
+`normalise=true` with `scale=10` is softer.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from torch import Tensor
 from protorect._utils.parameters import check_flag, check_number, check_whole
 from protorect.core.functional import Features, basic_prototypes, membership
 from protorect.core.unit_rows import UnitRows
-from protorect.methods._solvers.nearness import nearness
+from protorect.methods._solvers.gram import distance_scores
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class SoftKMeansOptions:
-    """The choices of the refinement.
+    """Options of the refinement.
 
     Parameters
     ----------
     rounds
-        How often the prototypes are refined; once in the paper.
+        Number of refinements; one in the paper.
     normalise
-        Whether features are brought to length one first; not in the paper.
+        Whether features are normalized first; not in the paper.
     scale
-        The factor of the squared distances in the softmax; 1 in the paper.
+        Factor of the squared distances in the softmax; 1 in the paper.
     """
 
     rounds: int = 1
@@ -47,17 +48,23 @@ class SoftKMeansOptions:
         check_number("scale", self.scale)
 
 
+@register(
+    "soft-kmeans",
+    SoftKMeansOptions(),
+    "transductive",
+    "queries join the class means by their soft assignment",
+)
 def soft_kmeans(
     support: Features, labels: Tensor, query: Features, ways: int, options: SoftKMeansOptions
 ) -> Tensor:
-    """Minus squared distances to the refined prototypes, but for a constant of the query."""
-    rows_of = UnitRows.of if options.normalise else UnitRows.raw
-    support, query = rows_of(support), rows_of(query)
+    """Minus squared distances to the refined prototypes, up to a constant per query."""
+    as_rows = UnitRows.of if options.normalise else UnitRows.raw
+    support, query = as_rows(support), as_rows(query)
     members = membership(labels, ways).to(support.scale.dtype)  # (..., n_support, ways)
-    labelled, counts = support.weighted_sum(members), members.sum(dim=-2)
+    class_sums, counts = support.weighted_sum(members), members.sum(dim=-2)
     prototypes = basic_prototypes(support, labels, ways)
     for _ in range(options.rounds):
-        shares = torch.softmax(options.scale * nearness(query, prototypes), dim=-1)
-        total = labelled + query.weighted_sum(shares)
-        prototypes = total / (counts + shares.sum(dim=-2)).unsqueeze(-1)
-    return nearness(query, prototypes)
+        p = torch.softmax(options.scale * distance_scores(query, prototypes), dim=-1)
+        total = class_sums + query.weighted_sum(p)
+        prototypes = total / (counts + p.sum(dim=-2)).unsqueeze(-1)
+    return distance_scores(query, prototypes)

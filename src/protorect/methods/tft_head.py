@@ -3,12 +3,13 @@
 Guneet S. Dhillon, Pratik Chaudhari, Avinash Ravichandran, Stefano Soatto: "A Baseline for Few-Shot
 Image Classification", ICLR 2020.
 
-A linear layer on features of length one starts from the support: its rows are the classes' means at
-length one and its biases 0, so that the logits are cosines at first. It then minimises the mean
+A linear layer on unit-length features starts from the support: its rows are the class means at unit
+length and its biases 0, so that the logits are cosines at first. It then minimizes the mean
 cross-entropy of the support plus the mean Shannon entropy of the queries. The paper fine-tunes the
-whole network in the same way; here the features stay as they are.
+whole network in the same way (`tft`); here the features are fixed.
 
-Assumes that the support alone separates the classes well: entropy sharpens what is there.
+Assumes that the support alone separates the classes well: minimizing the entropy sharpens the
+predictions that are there.
 """
 
 from __future__ import annotations
@@ -19,25 +20,26 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import check_number, check_whole
-from protorect.core.functional import Features, normalize
-from protorect.methods._solvers.adam import Adam, LogitGradient, cached_bytes
-from protorect.methods._solvers.blocks import blocks, member_shares
+from protorect.core.functional import normalize
+from protorect.methods._solvers.adam import Adam, LogitGradient
+from protorect.methods._solvers.blocks import blockwise, class_mean_weights
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
 class TftHeadOptions:
-    """The choices of transductive fine-tuning of the head; the defaults are those of the paper.
+    """Options of transductive fine-tuning; the defaults are those of the paper.
 
     Parameters
     ----------
     steps
-        Of Adam, each on all samples of the task.
+        Number of Adam steps, each on all samples of the task.
     learning_rate
-        The step size of Adam.
+        Step size of Adam.
     scale
-        What the logits are multiplied by before the softmax.
+        Factor of the logits before the softmax.
     entropy
-        The weight of the queries' entropy; 0 fine-tunes on the support alone.
+        Weight of the queries' entropy; 0 fine-tunes on the support alone.
     """
 
     steps: int = 25
@@ -51,32 +53,30 @@ class TftHeadOptions:
             check_number(name, getattr(self, name))
 
 
-@torch.no_grad()
-def tft_head(
-    support: Features, labels: Tensor, query: Features, ways: int, options: TftHeadOptions
-) -> Tensor:
-    """Logits of the queries (tasks, n_query, ways)."""
-    parts = blocks(support, labels, query, ways, cached_bytes())
-    return torch.cat([_fine_tuned(*part, options) for part in parts])
-
-
-def _fine_tuned(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Tensor:
-    n_support = members.shape[-1]
-    weights = normalize(member_shares(members) @ samples[:, :n_support])  # (tasks, ways, dim)
+@register(
+    "tft-head",
+    TftHeadOptions(),
+    "transductive",
+    "classifier fine-tuned on the support and for certain queries",
+)
+@blockwise(in_cache=True)
+def tft_head(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Tensor:
+    """Logits of the queries."""
+    n_support, scale = members.shape[-1], options.scale
+    n_query = samples.shape[1] - n_support
+    weights = normalize(class_mean_weights(members) @ samples[:, :n_support])  # (tasks, ways, dim)
     biases = weights.new_zeros(*weights.shape[:2], 1)
-    samples *= options.scale
+    samples *= scale
 
-    def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
+    def query_gradient(p: Tensor, logits: Tensor, out: Tensor) -> None:
         torch.mul(logits, -options.entropy, out=out)
 
-    optimisers = [Adam(parameters, options.learning_rate) for parameters in (weights, biases)]
-    logits = torch.baddbmm(biases, weights, samples.mT, beta=options.scale)
-    pull = LogitGradient(logits, members, 1.0, slope)
+    optimizers = Adam(weights, options.learning_rate), Adam(biases, options.learning_rate)
+    logits = torch.baddbmm(biases, weights, samples.mT, beta=scale)
+    logit_gradient = LogitGradient(logits, members, 1.0, query_gradient)
     for _ in range(options.steps):
-        by_logits = pull.now()
-        by_weights = torch.baddbmm(weights, by_logits, samples, beta=0, alpha=pull.share)
-        by_biases = by_logits.sum(dim=-1, keepdim=True) * (options.scale * pull.share)
-        for adam, gradient in zip(optimisers, (by_weights, by_biases), strict=True):
-            adam.step(gradient)
-        torch.baddbmm(biases, weights, samples.mT, beta=options.scale, out=logits)
+        by_logits = logit_gradient()
+        optimizers[0].step(torch.baddbmm(weights, by_logits, samples, beta=0, alpha=1 / n_query))
+        optimizers[1].step(by_logits.sum(dim=-1, keepdim=True) * (scale / n_query))
+        torch.baddbmm(biases, weights, samples.mT, beta=scale, out=logits)
     return logits[..., n_support:].mT

@@ -1,16 +1,16 @@
-"""TIM-GD: transductive information maximisation by gradient descent.
+"""TIM-GD: transductive information maximization by gradient descent.
 
 Malik Boudiaf, Imtiaz Masud Ziko, Jérôme Rony, José Dolz, Pablo Piantanida, Ismail Ben Ayed:
 "Transductive Information Maximization For Few-Shot Learning", NeurIPS 2020.
 
-The prototypes w_k start as the means of the support and minimise
+The prototypes w_k start as the class means of the support and minimize
 
     lambda CE(support) - H(Y) + alpha H(Y | X)
 
 where p_ik is the softmax over the classes of -tau/2 |w_k - x_i|^2, the cross-entropy CE is the mean
 over the support, H(Y) the entropy of the queries' mean p, and H(Y | X) the mean of their entropies.
 
-Assumes that the queries hold the classes in equal parts, which H(Y) rewards.
+Assumes balanced classes among the queries, which H(Y) rewards.
 """
 
 from __future__ import annotations
@@ -21,33 +21,30 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import check_number, check_whole
-from protorect.core.functional import Features
-from protorect.methods._solvers.adam import Adam, LogitGradient, Slope, cached_bytes
-from protorect.methods._solvers.blocks import blocks, member_shares
+from protorect.methods._solvers.adam import Adam, LogitGradient, QueryGradient
+from protorect.methods._solvers.blocks import blockwise, class_mean_weights
+from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class TimOptions:
-    """The choices of TIM-GD; the defaults are those of the paper.
+class InformationOptions:
+    """Options of the mutual information, for all of its solvers.
 
     Parameters
     ----------
     iterations
-        How many steps of Adam.
-    learning_rate
-        The step size of Adam.
+        Number of iterations of the solver.
     temperature
-        tau, the sharpness of the softmax.
+        tau, the factor of the squared distances in the softmax.
     cross_entropy
         lambda, the weight of the support's cross-entropy.
     marginal
-        The weight of H(Y), which pulls the classes towards equal parts of the queries.
+        Weight of H(Y), the entropy of the class proportions, largest for balanced classes.
     conditional
-        alpha, the weight of H(Y | X), which makes each query certain.
+        alpha, the weight of H(Y | X), the entropy of each query's prediction.
     """
 
     iterations: int = 1000
-    learning_rate: float = 1e-4
     temperature: float = 15.0
     cross_entropy: float = 0.1
     marginal: float = 1.0
@@ -55,74 +52,77 @@ class TimOptions:
 
     def __post_init__(self) -> None:
         check_whole("iterations", self.iterations)
-        for name in ("learning_rate", "temperature", "cross_entropy", "marginal", "conditional"):
+        for name in ("temperature", "cross_entropy", "marginal", "conditional"):
             check_number(name, getattr(self, name))
 
 
-@torch.no_grad()
-def tim(
-    support: Features, labels: Tensor, query: Features, ways: int, options: TimOptions
-) -> Tensor:
-    """Logarithms of the queries' probabilities (tasks, n_query, ways)."""
+@dataclass(frozen=True)
+class TimOptions(InformationOptions):
+    """Options of TIM-GD; the defaults are those of the paper.
 
-    def slope(p: Tensor, logits: Tensor, out: Tensor) -> None:
-        # The logarithm of the sum is that of the mean but for a number that all classes share.
+    Parameters
+    ----------
+    learning_rate
+        Step size of Adam.
+    """
+
+    learning_rate: float = 1e-4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("learning_rate", self.learning_rate)
+
+
+@register(
+    "tim",
+    TimOptions(),
+    "transductive",
+    "prototypes of most mutual information with the queries, by gradient descent",
+)
+@blockwise(in_cache=True)
+def tim(samples: Tensor, members: Tensor, options: TimOptions) -> Tensor:
+    """Log-probabilities of the queries."""
+
+    def query_gradient(p: Tensor, logits: Tensor, out: Tensor) -> None:
+        # The logarithm of the sum is that of the mean up to a constant for all classes.
         marginal = p.sum(dim=-1, keepdim=True).clamp_(min=tiny).log_()
-        if options.marginal != 1:  # a call for nothing takes as long as any other
+        if options.marginal != 1:
             marginal *= options.marginal
         torch.sub(marginal, logits, alpha=options.conditional, out=out)
 
-    tiny = torch.finfo(torch.float32).tiny
-    return descend(support, labels, query, ways, options, slope)
+    tiny = torch.finfo(samples.dtype).tiny
+    return adapt_prototypes(samples, members, options, query_gradient)
 
 
-def descend(
-    support: Features,
-    labels: Tensor,
-    query: Features,
-    ways: int,
-    options: TimOptions,
-    slope: Slope,
+def adapt_prototypes(
+    samples: Tensor, members: Tensor, options: TimOptions, query_gradient: QueryGradient
 ) -> Tensor:
-    """Prototypes by gradient descent on the cross-entropy and the term that `slope` derives."""
-    parts = blocks(support, labels, query, ways, cached_bytes())
-    return torch.cat([_descend(*part, options, slope) for part in parts])
+    """Minimize the cross-entropy and the term on the queries over the prototypes, by Adam.
 
-
-def _descend(samples: Tensor, members: Tensor, options: TimOptions, slope: Slope) -> Tensor:
-    prototypes = member_shares(members) @ samples[:, : members.shape[-1]]
-    samples *= options.temperature
-    logits = Logits(prototypes, samples, options.temperature)
-    pull = LogitGradient(logits.values, members, options.cross_entropy, slope)
-    adam = Adam(prototypes, options.learning_rate)
-    gradient, totals = torch.empty_like(prototypes), torch.empty_like(prototypes[..., :1])
-    pulled, share = options.temperature * pull.share, pull.share
-    for _ in range(options.iterations):
-        logits.write()
-        by_logits = pull.now()
-        # d logit_ik / d w_k = tau (x_i - w_k)
-        torch.sum(by_logits, dim=-1, keepdim=True, out=totals)
-        torch.mul(prototypes, totals, out=gradient)
-        adam.step(gradient.baddbmm_(by_logits, samples, beta=-pulled, alpha=share))
-    logits.write()
-    return torch.log_softmax(logits.values[..., members.shape[-1] :], dim=1).mT
-
-
-class Logits:
-    """-tau/2 |w - x|^2 but for |x|^2, (tasks, ways, n), of prototypes that are written anew.
-
-    The samples are given times tau.
+    Returns log-probabilities of the queries (tasks, n_query, ways).
     """
+    n_support, tau = members.shape[-1], options.temperature
+    n_query = samples.shape[1] - n_support
+    prototypes = class_mean_weights(members) @ samples[:, :n_support]
+    samples *= tau
+    columns, gradient = samples.mT, torch.empty_like(prototypes)
+    logits, per_class = prototypes @ columns, torch.empty_like(prototypes[..., :1])
+    logit_gradient = LogitGradient(logits, members, options.cross_entropy, query_gradient)
+    adam = Adam(prototypes, options.learning_rate)
 
-    def __init__(self, prototypes: Tensor, samples: Tensor, temperature: float) -> None:
-        self.values = samples.new_empty(*prototypes.shape[:2], samples.shape[1])
-        self._prototypes, self._samples = prototypes, samples.mT
-        self._lengths = torch.empty_like(prototypes[..., :1])
-        self._temperature = temperature
+    def update_logits() -> None:
+        """-tau/2 |w - x|^2 up to the constant |x|^2; `columns` are times tau."""
+        torch.bmm(prototypes, columns, out=logits)
+        torch.linalg.vector_norm(prototypes, dim=-1, keepdim=True, out=per_class)
+        logits.sub_(per_class.mul_(per_class), alpha=tau / 2)
 
-    def write(self) -> None:
-        """The values of the prototypes as they are now."""
-        torch.bmm(self._prototypes, self._samples, out=self.values)
-        lengths = self._lengths
-        torch.linalg.vector_norm(self._prototypes, dim=-1, keepdim=True, out=lengths)
-        self.values.sub_(lengths.mul_(lengths), alpha=self._temperature / 2)
+    for _ in range(options.iterations):
+        update_logits()
+        by_logits = logit_gradient()
+        # d logit_ik / d w_k = tau (x_i - w_k)
+        torch.sum(by_logits, dim=-1, keepdim=True, out=per_class)
+        torch.mul(prototypes, per_class, out=gradient)
+        gradient.baddbmm_(by_logits, samples, beta=-tau / n_query, alpha=1 / n_query)
+        adam.step(gradient)
+    update_logits()
+    return torch.log_softmax(logits[..., n_support:], dim=1).mT

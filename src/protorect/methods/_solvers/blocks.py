@@ -1,13 +1,13 @@
-"""The samples of a batch of tasks written out, some tasks at a time.
+"""Methods on materialized samples: unit-length features in one tensor, a block of tasks at a time.
 
-Methods that pass over the same samples many times want them in one piece, at length one, and few
-enough to stay in a cache.
+For methods that pass over the same samples many times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,45 +15,62 @@ from torch import Tensor
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
 
+_MAX_BYTES = 32 * 2**20  # of a block
+_CACHE_BYTES = 2**21  # per thread: the usual size of a core's inner cache
+
+# (samples, members, options) -> scores of the queries (tasks, n_query, ways)
+BlockFunction = Callable[[Tensor, Tensor, Any], Tensor]
+
+
+def blockwise(*, in_cache: bool = False) -> Callable[[BlockFunction], Callable[..., Tensor]]:
+    """Make a method of a function on blocks of tasks.
+
+    The function gets the samples (tasks, n_support + n_query, dim) of unit length, support first,
+    and the members (tasks, ways, n_support), 1 where a sample belongs to a class, else 0. Blocks
+    that stay `in_cache` are several times faster where every step reads all samples.
+    """
+
+    def decorate(function: BlockFunction) -> Callable[..., Tensor]:
+        @wraps(function)
+        @torch.no_grad()
+        def method(
+            support: Features, labels: Tensor, query: Features, ways: int, options: Any
+        ) -> Tensor:
+            max_bytes = torch.get_num_threads() * _CACHE_BYTES if in_cache else _MAX_BYTES
+            parts = blocks(support, labels, query, ways, max_bytes)
+            return torch.cat([function(samples, members, options) for samples, members in parts])
+
+        return method
+
+    return decorate
+
 
 def blocks(
-    support: Features, labels: Tensor, query: Features, ways: int, room: int
+    support: Features, labels: Tensor, query: Features, ways: int, max_bytes: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Samples and members of as many tasks at a time as fit into `room` bytes, at least one.
-
-    Returns
-    -------
-    samples
-        (tasks, n_support + n_query, dim), each of length one, the support first.
-    members
-        (tasks, ways, n_support), 1 where a sample belongs to a class and 0 elsewhere.
-    """
+    """Samples and members of as many tasks as fit into `max_bytes`, at least one."""
     support, query = UnitRows.of(support), UnitRows.of(query)
     tasks, n_query, dim = query.rows.shape
-    n, kind = labels.shape[-1] + n_query, query.scale.dtype
-    members = membership(labels, ways).mT.to(kind).expand(tasks, -1, -1)
-    # The samples, and a few numbers for each class and dimension, and for each class and sample
-    bytes_each = (n * dim + 4 * ways * (dim + n)) * kind.itemsize
-    size = max(1, room // bytes_each)
+    n, dtype = labels.shape[-1] + n_query, query.scale.dtype
+    members = membership(labels, ways).mT.to(dtype).expand(tasks, -1, -1)
+    # The samples, and a few numbers per class and dimension, and per class and sample
+    task_bytes = (n * dim + 4 * ways * (dim + n)) * dtype.itemsize
+    size = max(1, max_bytes // task_bytes)
     if size > torch.get_num_threads():
-        size -= size % torch.get_num_threads()  # as many tasks for each core
+        size -= size % torch.get_num_threads()  # the same number of tasks for each core
     for start in range(0, tasks, size):
         part = slice(start, start + size)
-        rows = [_part(samples, part).materialize() for samples in (support, query)]
-        yield torch.cat(rows, dim=1), members[part]
+        samples = torch.cat([_materialize(rows, part) for rows in (support, query)], dim=1)
+        yield samples, members[part]
 
 
-def member_shares(members: Tensor) -> Tensor:
-    """What each sample of the support weighs in the mean of its class, (tasks, ways, n_support)."""
+def class_mean_weights(members: Tensor) -> Tensor:
+    """Weight of each support sample in the mean of its class, (tasks, ways, n_support)."""
     return members / members.sum(dim=-1, keepdim=True)
 
 
-def _part(samples: UnitRows, part: slice) -> UnitRows:
-    shift, gain = samples.shift, samples.gain
-    return replace(
-        samples,
-        rows=samples.rows[part],
-        scale=samples.scale[part],
-        shift=None if shift is None else shift[part],
-        gain=None if gain is None else gain[part],
+def _materialize(samples: UnitRows, part: slice) -> Tensor:
+    shift, gain = (
+        None if field is None else field[part] for field in (samples.shift, samples.gain)
     )
+    return UnitRows(samples.rows[part], samples.scale[part], shift, gain).materialize()

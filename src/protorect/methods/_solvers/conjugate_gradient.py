@@ -1,13 +1,13 @@
-"""Ridge regression of a pile to soft labels, by a few steps of conjugate gradients.
+"""Ridge regression to soft labels, by a few iterations of conjugate gradients.
 
-The directions W that minimise
+The directions W that minimize
 
     sum_i weight_i |W x_i - target_i|^2 + penalty |W|^2
 
 are solved for class by class (Hestenes, Stiefel: "Methods of conjugate gradients for solving
-linear systems", 1952). The first step gives the weighted sums of the samples, which are the
-prototypes; the further ones take out what the classes have in common. A step is two products with
-the samples, whatever their number and dimensions, so that a pile of any size has room.
+linear systems", 1952). The first iteration gives the weighted sums of the samples, which are the
+prototypes; the further ones remove what the classes have in common. An iteration is two products
+with the samples, so that memory does not grow beyond them.
 """
 
 from __future__ import annotations
@@ -21,47 +21,46 @@ from protorect.core.unit_rows import inverse
 from protorect.methods._solvers.gram import Span
 
 
-class Fitted(NamedTuple):
-    """Cosines (tasks, ways, n) of the samples with the sums, and with the directions found."""
+class RidgeCosines(NamedTuple):
+    """Cosines (tasks, ways, n) of the samples with the weighted sums, and with the solution."""
 
     sums: Tensor
-    directions: Tensor
+    solution: Tensor
 
 
-def fitted(span: Span, targets: Tensor, weights: Tensor, penalty: float, steps: int) -> Fitted:
-    """The first step, and what so many steps from zero lead to.
+def ridge_cosines(
+    span: Span, targets: Tensor, weights: Tensor, penalty: float, iterations: int
+) -> RidgeCosines:
+    """Fit the regression, started from zero.
 
-    Parameters
-    ----------
-    span
-        Of the samples, each of length one.
-    targets
-        (tasks, ways, n)
-    weights
-        (tasks, 1, n), or (tasks, ways, n) where each class has its own.
+    Targets are (tasks, ways, n), weights (tasks, 1, n), or (tasks, ways, n) for one per class. The
+    samples of `span` have unit length.
     """
-    residual = span.combined(targets * weights)
-    step, answers = residual, span.products(residual)  # what W gains along the step
-    square = span.squares(residual, answers)
-    sums = answers * inverse(square.sqrt())
-    found, answered = torch.zeros_like(step), torch.zeros_like(answers)
-    for left in reversed(range(steps)):
-        weighted = answers * weights
-        bend = (answers * weighted).sum(dim=-1, keepdim=True)
-        length = _ratio(square, bend.add_(span.squares(step, answers), alpha=penalty))
-        found.addcmul_(length, step)
-        answered.addcmul_(length, answers)
-        if left:
-            image = span.combined(weighted).add(step, alpha=penalty)
-            residual = residual.addcmul(length, image, value=-1)
+    residual = span.combine(targets * weights)
+    # Beside each vector of the algorithm its products with the samples are updated.
+    direction, direction_products = residual, span.products(residual)
+    square = span.squared_norms(residual, direction_products)
+    sums = direction_products * inverse(square.sqrt())
+    solution, solution_products = torch.zeros_like(residual), torch.zeros_like(direction_products)
+    for remaining in reversed(range(iterations)):
+        weighted = direction_products * weights
+        curvature = (direction_products * weighted).sum(dim=-1, keepdim=True)
+        curvature.add_(span.squared_norms(direction, direction_products), alpha=penalty)
+        alpha = _ratio(square, curvature)
+        solution.addcmul_(alpha, direction)
+        solution_products.addcmul_(alpha, direction_products)
+        if remaining:
+            image = span.combine(weighted).add(direction, alpha=penalty)
+            residual = residual.addcmul(alpha, image, value=-1)
             products = span.products(residual)
-            before, square = square, span.squares(residual, products)
-            onwards = _ratio(square, before)
-            step = residual.addcmul(onwards, step)
-            answers = products.addcmul_(onwards, answers)
-    return Fitted(sums, answered.mul_(inverse(span.squares(found, answered).sqrt())))
+            previous, square = square, span.squared_norms(residual, products)
+            beta = _ratio(square, previous)
+            direction = residual.addcmul(beta, direction)
+            direction_products = products.addcmul_(beta, direction_products)
+    norms = span.squared_norms(solution, solution_products).sqrt()
+    return RidgeCosines(sums, solution_products.mul_(inverse(norms)))
 
 
-def _ratio(part: Tensor, whole: Tensor) -> Tensor:
-    """0 / 0 is 0: where nothing is left to be answered, no step is taken."""
-    return part / whole.clamp_min(torch.finfo(whole.dtype).tiny)
+def _ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """The quotient, with 0 / 0 = 0: no step where the residual is zero."""
+    return numerator / denominator.clamp_min(torch.finfo(denominator.dtype).tiny)

@@ -1,9 +1,9 @@
-"""Directions as sums of the samples of their task.
+"""Inner products of samples with each other and with linear combinations of them.
 
-A method whose prototypes stay sums of samples, w_k = sum_i c_ki x_i, needs of the features nothing
-but their inner products. Where the samples are fewer than the dimensions these are written once,
-and a direction is its weights c_k: a round costs as much as the samples are many, however long the
-features. Where they are more, a direction is written out, and a round passes over the samples.
+A method whose prototypes stay linear combinations of the samples, w_k = sum_i c_ki x_i, needs only
+the samples' inner products (their Gram matrix). Where a task has fewer samples than dimensions,
+`GramSpan` computes that matrix once, and an iteration costs the same whatever the dimension.
+Otherwise `FeatureSpan` keeps the vectors w_k, and an iteration passes over the samples.
 """
 
 from __future__ import annotations
@@ -14,138 +14,179 @@ from itertools import accumulate
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from protorect.core.unit_rows import UnitRows, inverse
-from protorect.methods._solvers.blocks import member_shares
-from protorect.methods._solvers.nearness import joint_cosines
+from protorect.methods._solvers.blocks import class_mean_weights
 
-ROOM = 32 * 2**20  # bytes of the samples whose inner products are written at a time
+_FEW = 4  # neighbors that are found one by one
 
 
 class Span(ABC):
-    """The sums of the samples of some tasks.
+    """The linear span of the n samples of each task.
 
-    Directions are tensors (tasks, ways, size) that may be added and multiplied; what they hold is
-    the span's own affair.
+    A direction is one row of a tensor (tasks, ways, size), which may be added and scaled: the
+    coefficients c_k (`GramSpan`) or the vector w_k (`FeatureSpan`).
     """
 
-    n: int  # samples of a task
+    n: int
 
     @abstractmethod
-    def combined(self, weights: Tensor) -> Tensor:
-        """Directions: the sums of the samples under weights (tasks, ways, n)."""
+    def combine(self, weights: Tensor) -> Tensor:
+        """Directions: the weighted sums of the samples, weights (tasks, ways, n)."""
 
     @abstractmethod
     def products(self, directions: Tensor) -> Tensor:
-        """Of directions with every sample, (tasks, ways, n)."""
+        """Inner product of each direction with each sample, (tasks, ways, n)."""
 
     @abstractmethod
-    def squares(self, directions: Tensor, products: Tensor) -> Tensor:
-        """Squared lengths (tasks, ways, 1) of directions whose products are known."""
+    def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
+        """Squared norms (tasks, ways, 1) of directions whose `products` are known."""
 
     @abstractmethod
     def first(self, n: int) -> Span:
         """The span of the first n samples alone."""
 
     def cosines(self, directions: Tensor) -> Tensor:
-        """Of directions with samples of length one, (tasks, ways, n)."""
+        """Cosine of each direction with each sample of unit length, (tasks, ways, n)."""
         products = self.products(directions)
-        return products.mul_(inverse(self.squares(directions, products).sqrt_()))
+        return products.mul_(inverse(self.squared_norms(directions, products).sqrt_()))
 
-    def closeness(self, directions: Tensor) -> Tensor:
-        """-|w_k - x_i|^2 / 2 but for the length of the sample, (tasks, ways, n)."""
+    def squared_distances(self, directions: Tensor) -> Tensor:
+        """|w_k - x_i|^2 up to the constant |x_i|^2, (tasks, ways, n)."""
         products = self.products(directions)
-        return products.sub_(self.squares(directions, products), alpha=0.5)
+        return torch.sub(self.squared_norms(directions, products), products, alpha=2)
 
     def class_means(self, members: Tensor) -> Tensor:
-        """Means of the samples of each class, of which members (tasks, ways, n_support) tells."""
-        return self.combined(self.padded(member_shares(members)))
+        """Directions of the class means; members (tasks, ways, n_support) are 1 or 0."""
+        return self.combine(self.pad_queries(class_mean_weights(members)))
 
-    def padded(self, of_support: Tensor) -> Tensor:
-        """Weights of the support (tasks, ways, n_support), and zeros for the queries behind it."""
-        return torch.nn.functional.pad(of_support, (0, self.n - of_support.shape[-1]))
+    def pad_queries(self, weights: Tensor) -> Tensor:
+        """Weights of the support (tasks, ways, n_support), with zeros for the queries after it."""
+        return pad(weights, (0, self.n - weights.shape[-1]))
 
 
-class FewSamples(Span):
-    """Samples known by their inner products (tasks, n, n); a direction is its weights."""
+class GramSpan(Span):
+    """Samples given by their Gram matrix (tasks, n, n)."""
 
     def __init__(self, gram: Tensor) -> None:
         self.n = gram.shape[-1]
         self._gram = gram
 
-    def combined(self, weights: Tensor) -> Tensor:
-        """The weights themselves."""
+    def combine(self, weights: Tensor) -> Tensor:
         return weights
 
     def products(self, directions: Tensor) -> Tensor:
-        """By the inner products of the samples."""
         return directions @ self._gram
 
-    def squares(self, directions: Tensor, products: Tensor) -> Tensor:
-        """From the products: w_k is a sum of samples."""
+    def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
         return (directions * products).sum(dim=-1, keepdim=True).clamp_min_(0)
 
     def first(self, n: int) -> Span:
-        """By their own inner products."""
-        return FewSamples(self._gram[..., :n, :n])
+        return GramSpan(self._gram[..., :n, :n])
 
 
-class ManySamples(Span):
-    """Samples in one or several parts, (tasks, n of the part, dim); a direction is a vector."""
+class FeatureSpan(Span):
+    """Samples given by their features, in one or several parts (tasks, n of the part, dim)."""
 
     def __init__(self, parts: Sequence[UnitRows]) -> None:
         self._parts = parts
         self._sizes = [part.scale.shape[-1] for part in parts]
         self.n = sum(self._sizes)
 
-    def combined(self, weights: Tensor) -> Tensor:
-        """Written out, (tasks, ways, dim)."""
+    def combine(self, weights: Tensor) -> Tensor:
         of_parts = zip(self._parts, torch.split(weights, self._sizes, dim=-1), strict=True)
         first, *others = (part.weighted_sum(own.mT) for part, own in of_parts)
         return sum(others, start=first)
 
     def products(self, directions: Tensor) -> Tensor:
-        """One pass over the samples."""
         return torch.cat([part.products(directions).mT for part in self._parts], dim=-1)
 
-    def squares(self, directions: Tensor, products: Tensor) -> Tensor:
-        """From the vectors."""
+    def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
         return directions.square().sum(dim=-1, keepdim=True)
 
     def first(self, n: int) -> Span:
-        """The parts that hold them."""
         ends = accumulate(self._sizes)
-        return ManySamples([p for p, end in zip(self._parts, ends, strict=True) if end <= n])
+        return FeatureSpan([p for p, end in zip(self._parts, ends, strict=True) if end <= n])
 
 
 def span_of(samples: Tensor) -> Span:
-    """The span of samples (tasks, n, dim) as they are."""
+    """The span of samples (tasks, n, dim), which are not normalized."""
     if samples.shape[1] <= samples.shape[2]:
-        return FewSamples(samples @ samples.mT)
-    return ManySamples([UnitRows.raw(samples)])
+        return GramSpan(samples @ samples.mT)
+    return FeatureSpan([UnitRows.raw(samples)])
 
 
-def centred_span(support: UnitRows, query: UnitRows, shares: Tensor) -> Span:
-    """The span of the samples less a centre, each brought back to length one.
+def centered_span(support: UnitRows, query: UnitRows, weights: Tensor) -> Span:
+    """The span of the samples minus a center, renormalized.
 
-    The centre is the sum of the support under shares (tasks, 1, n_support).
+    The center is the weighted sum of the support, weights (tasks, 1, n_support).
     """
     n_support, n_query = support.scale.shape[-1], query.scale.shape[-1]
     if n_support + n_query > query.rows.shape[-1]:
-        centre = support.weighted_sum(shares.mT).squeeze(-2)
-        return ManySamples([part.shifted(-centre) for part in (support, query)])
-    return FewSamples(_centred(joint_cosines(support, query), n_support, shares))
+        center = support.weighted_sum(weights.mT).squeeze(-2)
+        return FeatureSpan([part.shifted(-center) for part in (support, query)])
+    return GramSpan(_center(joint_cosines(support, query), n_support, weights))
 
 
-def _centred(gram: Tensor, n_support: int, shares: Tensor) -> Tensor:
-    """Cosines of samples less their centre, from the samples' cosines (tasks, n, n)."""
-    along = gram[..., :n_support] @ shares.mT  # (tasks, n, 1), with the centre
-    square = shares @ along[..., :n_support, :]  # (tasks, 1, 1), of the centre
-    gram = gram - along
-    gram -= along.mT
-    gram += square
-    lengths = gram.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
-    # What rounding leaves of a difference that is zero must not be blown up to length one.
-    rounding = 16 * torch.finfo(gram.dtype).eps * (1 + square)
-    scale = torch.where(lengths > rounding, lengths.rsqrt(), 0.0)
+def _center(gram: Tensor, n_support: int, weights: Tensor) -> Tensor:
+    """Cosines of the centered samples, from the samples' cosines (tasks, n, n)."""
+    with_center = gram[..., :n_support] @ weights.mT  # (tasks, n, 1)
+    center_square = weights @ with_center[..., :n_support, :]  # (tasks, 1, 1)
+    gram = gram - with_center
+    gram -= with_center.mT
+    gram += center_square
+    squares = gram.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+    # A difference that is zero up to rounding stays zero instead of becoming a unit vector.
+    rounding = 16 * torch.finfo(gram.dtype).eps * (1 + center_square)
+    scale = torch.where(squares > rounding, squares.rsqrt(), 0.0)
     return gram.mul_(scale).mul_(scale.mT)
+
+
+def joint_cosines(support: UnitRows, query: UnitRows) -> Tensor:
+    """Cosines of all samples with each other, support first: (tasks, n, n), symmetric."""
+    tasks, n_support = support.scale.shape
+    n = n_support + query.scale.shape[1]
+    joint = query.scale.new_empty(tasks, n, n)
+    across = query.cosines_with(support)  # (tasks, n_query, n_support)
+    joint[:, :n_support, :n_support] = support.cosines_with(support)
+    joint[:, :n_support, n_support:] = across.mT
+    joint[:, n_support:, :n_support] = across
+    joint[:, n_support:, n_support:] = query.cosines_with(query).mT
+    return joint
+
+
+def distance_scores(rows: UnitRows, prototypes: Tensor) -> Tensor:
+    """-|x_i - p_k|^2 up to the constant |x_i|^2, (tasks, n, ways); prototypes (tasks, ways, dim).
+
+    Neither the nearest class nor a softmax over the classes depends on the constant.
+    """
+    # -|x - p|^2 + |x - c|^2 = 2 x.(p - c) - (p + c).(p - c) for any c. With c the mean prototype, a
+    # mean that all features share is not squared and does not drown the differences in rounding.
+    center = prototypes.mean(dim=-2, keepdim=True)
+    directions = prototypes - center
+    offsets = (directions * (prototypes + center)).sum(dim=-1)  # (tasks, ways)
+    return rows.products(directions).mul_(2).sub_(offsets.unsqueeze(-2))
+
+
+def nearest_neighbors(cosines: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """For each sample the `count` others (or all) of highest cosine, (tasks, n, count).
+
+    Returns the cosines, highest first, and the positions, from cosines (tasks, n, n).
+    """
+    diagonal = cosines.diagonal(dim1=-2, dim2=-1)
+    saved = diagonal.clone()
+    diagonal.fill_(-torch.inf)  # a sample is not its own neighbor
+    count = min(count, cosines.shape[-1] - 1)
+    if count > _FEW:
+        values, positions = cosines.topk(count, dim=-1)
+    else:  # `laplacian-shot` is 1.3 times as fast with two maxima as with topk
+        values = cosines.new_empty(*cosines.shape[:-1], count)
+        positions = torch.empty_like(values, dtype=torch.long)
+        for i in range(count):
+            largest = cosines.max(dim=-1, keepdim=True)
+            values[..., i : i + 1], positions[..., i : i + 1] = largest
+            cosines.scatter_(-1, largest.indices, -torch.inf)
+        cosines.scatter_(-1, positions, values)
+    diagonal.copy_(saved)
+    return values, positions

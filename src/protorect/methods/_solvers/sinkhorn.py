@@ -1,12 +1,10 @@
-"""How queries are shared out among the classes.
+"""Soft assignment of queries to classes: balanced, or with the most likely class proportions.
 
-A query goes to each class with a probability in proportion to odds of the class times its affinity
-to the class, exp(sharpness cosine). Two rules for the odds, each a few products of the affinities
-with a vector:
+The balanced assignment p_ik = softmax_k(logit_ik + potential_k) has potentials such that every
+class gets n_query / ways queries: entropic optimal transport (Cuturi, "Sinkhorn Distances", NeurIPS
+2013). `balance` takes a few of Sinkhorn's iterations, `balance_exactly` converges.
 
-* every class gets as many queries (Sinkhorn's algorithm: Cuturi, "Sinkhorn Distances", NeurIPS
-  2013; `transport` finds the odds exactly, a few rounds are enough for what is shared out again);
-* the proportions under which the queries are most likely, by expectation and maximisation.
+Logits are (tasks, ways, n_query), per-class values (tasks, ways, 1).
 """
 
 from __future__ import annotations
@@ -14,53 +12,92 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-ROUNDS = 8  # of either rule
+ITERATIONS = 8  # of Sinkhorn's algorithm in `balance`, and of expectation maximization
+
+_TOLERANCE = 1e-8  # of the class totals, in queries
+_MAX_NEWTON_STEPS = 100
+_DAMPING = 1e-2  # of the Newton step, relative to the largest residual
+_MAX_CHANGE = 8.0  # of a potential in one step: a factor of 3000 in a probability
 
 
-def shared_equally(scores: Tensor, sharpness: float) -> Tensor:
-    """Probabilities of scores (tasks, ways, n_query) under which classes get about as many."""
-    affinity = _affinities(scores, sharpness)
-    odds = _equal_odds(affinity)
-    return (affinity * odds).div_(odds.mT @ affinity)
-
-
-def equal_potentials(scores: Tensor, sharpness: float) -> Tensor:
-    """What `shared_equally` adds to the scores of each class, (tasks, ways, 1)."""
-    return _equal_odds(_affinities(scores, sharpness)).log_() / sharpness
-
-
-def evidence_of_unequal_classes(scores: Tensor, sharpness: float) -> Tensor:
-    """How much more likely the queries are under proportions of their own, (tasks, 1, 1).
-
-    The logarithm of the ratio of two likelihoods: under the likeliest proportions, and under equal
-    ones. Never below 0.
-    """
-    affinity = _affinities(scores, sharpness)
-    ways, n_query = affinity.shape[-2:]
-    odds = torch.full_like(affinity[..., :1], 1 / ways)
-    under_equal = (odds.mT @ affinity).log_()
-    for _ in range(ROUNDS):
-        odds = _claims(affinity, odds) / n_query
-    gained = (odds.mT @ affinity).log_().sub_(under_equal)
-    return gained.sum(dim=-1, keepdim=True).clamp_min_(0)
-
-
-def _affinities(scores: Tensor, sharpness: float) -> Tensor:
-    """Against the nearest class of each query, (tasks, ways, n_query)."""
-    exponents = sharpness * scores
-    return exponents.sub_(exponents.amax(dim=-2, keepdim=True)).exp_()
-
-
-def _equal_odds(affinity: Tensor) -> Tensor:
-    """Odds (tasks, ways, 1) under which every class gets n_query / ways, about."""
+def balance(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Approximately balanced probabilities, and the potentials added to the logits."""
+    affinity = _affinity(logits)
     smallest = torch.finfo(affinity.dtype).tiny ** 0.5
-    odds = torch.ones_like(affinity[..., :1])
-    for _ in range(ROUNDS):
-        odds = odds / _claims(affinity, odds).clamp_min_(smallest)
-        odds = (odds / odds.amax(dim=-2, keepdim=True)).clamp_min_(smallest)  # ratios count
-    return odds
+    factors = torch.ones_like(affinity[..., :1])  # exp(potential)
+    for _ in range(ITERATIONS):
+        factors = factors / _class_totals(affinity, factors).clamp_min_(smallest)
+        factors = (factors / factors.amax(dim=-2, keepdim=True)).clamp_min_(smallest)
+    return (affinity * factors).div_(factors.mT @ affinity), factors.log()
 
 
-def _claims(affinity: Tensor, odds: Tensor) -> Tensor:
-    """How many queries each class gets, (tasks, ways, 1)."""
-    return odds * (affinity @ (odds.mT @ affinity).reciprocal_().mT)
+def log_likelihood_ratio(logits: Tensor) -> Tensor:
+    """Log-likelihood gained by free class proportions over equal ones, (tasks, 1, 1), at least 0.
+
+    The proportions of maximum likelihood are estimated by expectation maximization.
+    """
+    affinity = _affinity(logits)
+    ways, n_query = affinity.shape[-2:]
+    proportions = torch.full_like(affinity[..., :1], 1 / ways)
+    balanced = (proportions.mT @ affinity).log_()
+    for _ in range(ITERATIONS):
+        proportions = _class_totals(affinity, proportions) / n_query
+    gain = (proportions.mT @ affinity).log_().sub_(balanced)
+    return gain.sum(dim=-1, keepdim=True).clamp_min_(0)
+
+
+def balance_exactly(logits: Tensor, potentials: Tensor) -> tuple[Tensor, Tensor]:
+    """Balanced log-probabilities and their potentials (float64), started from `potentials`.
+
+    Sinkhorn's algorithm takes hundreds of iterations where the classes are distinct. The potentials
+    maximize the concave
+
+        sum_k n_query / ways potential_k - sum_i logsumexp_k(logit_ik + potential_k),
+
+    so that Newton's method reaches the same assignment in a few steps.
+    """
+    exact = logits.double()  # the objective is a difference of large sums
+    target = logits.shape[2] / logits.shape[1]
+    log_p, value = _objective(exact, potentials, target)
+    damping = torch.full_like(value, _DAMPING)
+    for _ in range(_MAX_NEWTON_STEPS):
+        p = log_p.exp()
+        residual = target - p.sum(dim=2, keepdim=True)
+        largest = residual.abs().amax(dim=1, keepdim=True)
+        if float(largest.max()) <= _TOLERANCE:
+            break
+        trial = potentials + _newton_step(p, residual, damping * largest.clamp(min=_TOLERANCE))
+        trial_log_p, trial_value = _objective(exact, trial, target)
+        accept = trial_value >= value - 1e-12 * value.abs()
+        # After a rejected step the next one is damped more.
+        damping = torch.where(accept, _DAMPING, 100 * damping)
+        potentials = torch.where(accept, trial, potentials)
+        log_p = torch.where(accept, trial_log_p, log_p)
+        value = torch.where(accept, trial_value, value)
+    return log_p.to(logits.dtype), potentials
+
+
+def _affinity(logits: Tensor) -> Tensor:
+    """exp(logits), relative to each query's largest."""
+    return (logits - logits.amax(dim=-2, keepdim=True)).exp_()
+
+
+def _class_totals(affinity: Tensor, factors: Tensor) -> Tensor:
+    """Expected number of queries per class, (tasks, ways, 1)."""
+    return factors * (affinity @ (factors.mT @ affinity).reciprocal_().mT)
+
+
+def _objective(logits: Tensor, potentials: Tensor, target: float) -> tuple[Tensor, Tensor]:
+    """Log-probabilities, and the value of the concave objective, (tasks, 1, 1)."""
+    logits = logits + potentials
+    totals = torch.logsumexp(logits, dim=1, keepdim=True)
+    value = target * potentials.sum(dim=1, keepdim=True) - totals.sum(dim=2, keepdim=True)
+    return logits.sub_(totals), value
+
+
+def _newton_step(p: Tensor, residual: Tensor, damping: Tensor) -> Tensor:
+    """Change of the potentials, (tasks, ways, 1)."""
+    hessian = p @ p.mT
+    hessian.neg_().diagonal(dim1=1, dim2=2).add_((p.sum(dim=2, keepdim=True) + damping)[..., 0])
+    step: Tensor = torch.linalg.solve(hessian, residual)
+    return step * (_MAX_CHANGE / step.abs().amax(dim=1, keepdim=True)).clamp_(max=1.0)

@@ -1,9 +1,9 @@
-"""The methods people compare with, read slowly: one task, one sample, one class after the other.
+"""Slow reference implementations of the baseline methods: one task, one sample at a time.
 
-Each function was written from its paper, in float64 and without a batch; none imports anything from
-`protorect`. All take (support, labels, query, ways) and the options by their names, and give the
-scores (n_query, ways). What the papers leave to training (scales, widths, penalties) has the
-library's default. A zero vector normalised stays zero.
+Each function was written from its paper, in float64 and without batches; none imports anything from
+`protorect`. All take (support, labels, query, ways) and the options by name, and return the scores
+(n_query, ways). What the papers leave to training (scales, widths, penalties) has the library's
+default. A zero vector stays zero when normalized.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def protonet(support, labels, query, ways):
 
 
 def simpleshot(support, labels, query, ways, centre="none", base_mean=None):
-    """Wang et al. 2019, section 3: UN features centred (C) and normalised (L2N)."""
+    """Wang et al. 2019, section 3: UN features centered (C) and normalized (L2N)."""
     support, query = table(support), table(query)
     offset = np.zeros_like(support[0])
     if base_mean is not None:
@@ -86,9 +86,9 @@ def ridge(support, labels, query, ways, penalty=1.0):
 
 
 def logistic(support, labels, query, ways, c=1.0):
-    """Tian et al. 2020: scikit-learn's classifier on normalised features, taken to its end."""
+    """Tian et al. 2020: scikit-learn's classifier on normalized features, until convergence."""
     # With two classes scikit-learn fits one weight vector w, the multinomial model w/2 and -w/2,
-    # whose squares are half as large: the loss weighs twice as much.
+    # whose squares are half as large: the weight of the loss is doubled.
     c = 2 * c if ways == 2 else c
     classifier = LogisticRegression(C=c, tol=1e-12, max_iter=1000, solver="newton-cholesky")
     classifier.fit(np.array(units(support)), np.array(labels))
@@ -98,8 +98,8 @@ def logistic(support, labels, query, ways, c=1.0):
 
 def soft_kmeans(support, labels, query, ways, rounds=1, normalise=False, scale=1.0):
     """Ren et al. 2018, section 3.1.1: soft assignment, then prototypes of all samples."""
-    read = units if normalise else table
-    support, query = read(support), read(query)
+    transform = units if normalise else table
+    support, query = transform(support), transform(query)
     prototypes = means(support, labels, ways)
     for _ in range(rounds):
         shares = [softmax([-scale * squared_distance(x, p) for p in prototypes]) for x in query]
@@ -120,7 +120,7 @@ def nearest(samples, i, count):
 
 
 def label_propagation(support, labels, query, ways, neighbours=20, alpha=0.99, sigma=0.1):
-    """Zhou et al. 2004 with the graph of nearest neighbours of TPN."""
+    """Zhou et al. 2004 with the nearest-neighbor graph of TPN."""
     samples = units(support) + units(query)
     n = len(samples)
     similar = np.zeros((n, n))
@@ -147,12 +147,12 @@ def laplacian_shot(support, labels, query, ways, weight=1.0, neighbours=2, recti
         query = [x + shift for x in query]
         prototypes = weighted_means(support, labels, query, prototypes)
     distances = -minus_distances(query, prototypes)
-    listens = [nearest(query, i, neighbours) for i in range(len(query))]
+    neighbors = [nearest(query, i, neighbours) for i in range(len(query))]
     scores = -distances
     for _ in range(rounds):
         shares = [softmax(list(row)) for row in scores]
         scores = -distances.copy()
-        for i, others in enumerate(listens):
+        for i, others in enumerate(neighbors):
             for j in others:
                 scores[i] += weight * np.array(shares[j])
     return scores
@@ -173,7 +173,7 @@ def weighted_means(support, labels, query, basic):
     return rectified
 
 
-READINGS = {
+REFERENCES = {
     "protonet": protonet,
     "simpleshot": simpleshot,
     "matching": matching,

@@ -1,4 +1,4 @@
-"""The methods people compare with, against a slow reading of their papers."""
+"""The baseline methods against slow reference implementations of their papers."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from helpers.clusters import clusters
 from protorect import METHODS, OptionError, evaluate, method, sample_episodes
-from reference.compared import READINGS
+from reference.baselines import REFERENCES
 
 OPTIONS = {
     "simpleshot": [{"centre": "support"}, {"base_mean": tuple(range(24))}],
@@ -18,27 +18,27 @@ OPTIONS = {
     "label-propagation": [{"neighbours": 3}, {"alpha": 0.5, "sigma": 0.6}],
     "laplacian-shot": [{"rectify": False}, {"weight": 0.3, "neighbours": 6}, {"rounds": 1}],
 }
-CASES = [(name, {}) for name in READINGS] + [
+CASES = [(name, {}) for name in REFERENCES] + [
     (name, options) for name, several in OPTIONS.items() for options in several
 ]
 
 
-def compared(scores):
-    """Scores but for what is the same for all classes of a query."""
+def centered(scores):
+    """Scores without a constant per query."""
     return scores - scores.mean(axis=-1, keepdims=True)
 
 
 def small_task(classes, shots, each, seed=0, spread=1.0):
-    """Support with given numbers of shots, labels out of order, and the queries."""
+    """Support with these numbers of shots, labels in random order, and queries."""
     features, of_row = clusters(classes=classes, each=40, seed=seed, spread=spread)
     rng = np.random.default_rng(seed)
     rows = [np.flatnonzero(of_row == n) for n in range(classes)]
     labels = rng.permutation(np.repeat(np.arange(classes), shots))
-    taken = dict.fromkeys(range(classes), 0)
+    used = dict.fromkeys(range(classes), 0)
     support = []
     for label in labels:
-        support.append(features[rows[label][taken[label]]])
-        taken[label] += 1
+        support.append(features[rows[label][used[label]]])
+        used[label] += 1
     query = np.concatenate([features[rows[n][20 : 20 + k]] for n, k in enumerate(each)])
     return np.array(support), labels, query
 
@@ -54,9 +54,9 @@ TASKS = {
 
 @pytest.mark.parametrize(("shots", "each"), TASKS.values(), ids=TASKS)
 @pytest.mark.parametrize(("name", "options"), CASES)
-def test_agrees_with_the_slow_reading(name, options, shots, each):
+def test_agrees_with_the_reference(name, options, shots, each):
     support, labels, query = small_task(len(shots), shots, each)
-    expected = READINGS[name](support, labels, query, len(shots), **options)
+    expected = REFERENCES[name](support, labels, query, len(shots), **options)
     for dtype, atol in ((torch.float64, 1e-6), (torch.float32, 2e-4)):
         scores = METHODS[name].with_options(**options)(
             torch.from_numpy(support).to(dtype).unsqueeze(0),
@@ -64,13 +64,13 @@ def test_agrees_with_the_slow_reading(name, options, shots, each):
             torch.from_numpy(query).to(dtype).unsqueeze(0),
         )[0]
         assert scores.dtype == dtype
-        size = np.abs(compared(expected)).max()
+        size = np.abs(centered(expected)).max()
         np.testing.assert_allclose(
-            compared(scores.numpy()), compared(expected), rtol=0, atol=atol * max(size, 1e-3)
+            centered(scores.numpy()), centered(expected), rtol=0, atol=atol * max(size, 1e-3)
         )
 
 
-@pytest.mark.parametrize("name", READINGS)
+@pytest.mark.parametrize("name", REFERENCES)
 def test_agrees_on_real_features(name):
     """Handwritten digits: features that cannot be negative and have a large mean."""
     features, labels = load_digits(return_X_y=True)
@@ -79,9 +79,9 @@ def test_agrees_on_real_features(name):
     ways = np.repeat(np.arange(5), 3)
     for i in range(len(episodes)):
         support, query = features[episodes.support[i].ravel()], features[episodes.query[i]]
-        scores = READINGS[name](support, ways, query, 5)
+        scores = REFERENCES[name](support, ways, query, 5)
         ranked = np.sort(scores, axis=1)
-        clear = ranked[:, -1] - ranked[:, -2] > 1e-6 * np.abs(compared(scores)).max()
+        clear = ranked[:, -1] - ranked[:, -2] > 1e-6 * np.abs(centered(scores)).max()
         assert clear.mean() > 0.9
         assert (result.predictions[i] == scores.argmax(axis=1))[clear].all()
 
@@ -95,13 +95,13 @@ def test_one_shot_simpleshot_and_matching_are_the_nearest_cosine(feature_set):
 def test_zero_rounds_and_zero_weights_leave_the_prototypes(feature_set):
     kmeans, protonet = evaluate(*feature_set, ["soft-kmeans:rounds=0", "protonet"], episodes=10)[:2]
     assert (kmeans.predictions == protonet.predictions).all()
-    spelled = [f"laplacian-shot:rectify=no,{rest}" for rest in ("weight=0", "neighbours=0")]
-    *laplacian, simpleshot = evaluate(*feature_set, [*spelled, "simpleshot"], shot=5, episodes=10)
+    specs = [f"laplacian-shot:rectify=no,{rest}" for rest in ("weight=0", "neighbours=0")]
+    *laplacian, simpleshot = evaluate(*feature_set, [*specs, "simpleshot"], shot=5, episodes=10)
     for result in laplacian:
         assert (result.predictions == simpleshot.predictions).all()
 
 
-def test_queries_help_where_classes_are_equal():
+def test_queries_help_where_classes_are_balanced():
     """What the transductive papers publish: at one shot they gain over the class means."""
     features, labels = clusters(classes=20, each=40, dim=64, spread=2.0)
     names = ["protonet", "simpleshot", "soft-kmeans", "laplacian-shot"]
@@ -110,7 +110,7 @@ def test_queries_help_where_classes_are_equal():
     assert laplacian.minus(simpleshot).mean > 5
 
 
-def test_a_mean_that_all_features_share_does_not_drown_the_distances():
+def test_a_common_offset_of_all_features_does_not_change_the_distances():
     features, labels = clusters(spread=0.5)
     plain, moved = (
         evaluate(rows, labels, "protonet", shot=1, episodes=30)[0].accuracy
@@ -119,22 +119,24 @@ def test_a_mean_that_all_features_share_does_not_drown_the_distances():
     assert moved == pytest.approx(plain, abs=0.5)
 
 
-def test_base_mean_is_taken_off_every_feature():
+def test_base_mean_is_subtracted_from_every_feature():
     features, labels = clusters(spread=1.5)
     offset = np.linspace(-30, 30, features.shape[1], dtype=np.float32)
-    centred = METHODS["simpleshot"].with_options(base_mean=offset)
+    centered_method = METHODS["simpleshot"].with_options(base_mean=offset)
     plain = evaluate(features, labels, "simpleshot", shot=1, episodes=20)[0]
-    moved, uncentred = evaluate(
-        features + offset, labels, [centred, "simpleshot"], shot=1, episodes=20
+    moved, uncentered = evaluate(
+        features + offset, labels, [centered_method, "simpleshot"], shot=1, episodes=20
     )
     assert (moved.predictions == plain.predictions).mean() > 0.999
-    assert (uncentred.predictions != plain.predictions).any()
+    assert (uncentered.predictions != plain.predictions).any()
     assert moved.method == "simpleshot:base_mean=given"
-    assert hash(centred.options) == hash(centred.options)
+    from_list = METHODS["simpleshot"].with_options(base_mean=offset.tolist())
+    assert hash(centered_method.options) == hash(from_list.options)
+    assert centered_method == from_list
 
 
 @pytest.mark.parametrize(
-    ("spelling", "message"),
+    ("spec", "message"),
     [
         ("simpleshot:centre=query", "unknown centre 'query'. Known: none, support."),
         ("simpleshot:base_mean=3", "base_mean can be given in Python only"),
@@ -154,19 +156,21 @@ def test_base_mean_is_taken_off_every_feature():
         ("protonet:z", "'z' is not an option"),
     ],
 )
-def test_a_wrong_option_is_refused(spelling, message):
+def test_a_wrong_option_is_refused(spec, message):
     with pytest.raises(OptionError) as error:
-        method(spelling)
+        method(spec)
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("given", [[], [1.0, float("nan")], "mean", [[1.0, 2.0]], 3.0, object()])
-def test_a_base_mean_that_is_none_is_refused(given):
-    with pytest.raises(OptionError, match="base_mean must be one finite number a dimension"):
-        METHODS["simpleshot"].with_options(base_mean=given)
+@pytest.mark.parametrize(
+    "base_mean", [[], [1.0, float("nan")], "mean", [[1.0, 2.0]], 3.0, object()]
+)
+def test_an_invalid_base_mean_is_refused(base_mean):
+    with pytest.raises(OptionError, match="base_mean must be one finite number per dimension"):
+        METHODS["simpleshot"].with_options(base_mean=base_mean)
 
 
-def test_a_base_mean_of_other_features_is_refused(feature_set):
+def test_a_base_mean_of_another_dimension_is_refused(feature_set):
     with pytest.raises(OptionError, match="base_mean has 3 dimensions and the features have 24"):
         evaluate(*feature_set, METHODS["simpleshot"].with_options(base_mean=[1.0, 2.0, 3.0]))
     with pytest.raises(OptionError, match="give one of the two"):

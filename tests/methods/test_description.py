@@ -1,0 +1,28 @@
+"""Every method has a page: title, source, assumptions and one text per option."""
+
+import dataclasses
+import re
+
+import pytest
+
+from protorect.methods import METHODS, PICTURE_METHODS
+from protorect.methods.description import about, option_texts
+
+EVERY_METHOD = METHODS | PICTURE_METHODS
+
+
+@pytest.mark.parametrize("name", EVERY_METHOD)
+def test_every_option_is_described(name):
+    options = EVERY_METHOD[name].options
+    texts = option_texts(options)
+    assert list(texts) == [field.name for field in dataclasses.fields(options)]
+    assert all(len(text) > 10 for text in texts.values())
+
+
+@pytest.mark.parametrize("name", EVERY_METHOD)
+def test_title_source_and_assumptions_are_given(name):
+    title, source, *others = about(EVERY_METHOD[name])
+    assert title.endswith(".")
+    assert re.search(r"\b(19|20)\d\d\b", source)
+    assert any(paragraph.startswith("Assumes") for paragraph in others)
+    assert EVERY_METHOD[name].summary[0].islower()
