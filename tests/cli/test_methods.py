@@ -25,7 +25,7 @@ def test_all_about_one(capsys):
     assert "ECCV 2020" in shown
     assert "epsilon=10.0: Sharpness of the weights, eq. (6)." in shown
     assert "cspn:z=3 (inductive)" in shown
-    assert "z=3: How many pseudo-labelled queries may join each class (Z)" in shown
+    assert "z=3: Number of pseudo-labeled queries that may join each class (Z)" in shown
     assert max(map(len, shown.splitlines())) <= 100
 
 
