@@ -17,19 +17,56 @@ from difflib import get_close_matches
 
 
 class ProtorectError(ValueError):
-    """Base class of all errors that a user can cause and repair."""
+    """Base class of all errors that a user can cause and repair.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> try:
+    ...     protorect.method("bd-cspn:z=-1")
+    ... except protorect.ProtorectError as error:
+    ...     print(error)
+    z is -1; it must be 0, 1, 2, ... or None for no limit.
+    """
 
 
 class DataError(ProtorectError):
-    """A file or an array that cannot be used."""
+    """A file or an array that cannot be used.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> try:
+    ...     protorect.load_features("missing.npz")
+    ... except protorect.DataError as error:
+    ...     print(error)
+    there is no file missing.npz.
+    """
 
 
 class OptionError(ProtorectError):
-    """A name or a value that is not allowed."""
+    """A name or a value that is not allowed.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> try:
+    ...     protorect.Thresholds(unsure=2)
+    ... except protorect.OptionError as error:
+    ...     print(error)
+    unsure is 2; it must lie in 0 .. 1.
+    """
 
 
 class MissingExtraError(ProtorectError):
-    """An optional dependency that is not installed; the message has the line that installs it."""
+    """An optional dependency that is not installed; the message has the line that installs it.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> issubclass(protorect.MissingExtraError, protorect.ProtorectError)
+    True
+    """
 
 
 class PartialError(ProtorectError):

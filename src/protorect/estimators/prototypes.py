@@ -49,6 +49,13 @@ class CSPN(ClassifierMixin, BaseEstimator):
         (n_features,), added to a normalized feature before it is classified: zeros.
     transduction_
         (n_unlabeled,), the predicted labels of X_unlabeled; empty without it.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> X, y = [[1.0, 0.1], [0.1, 1.0]], ["cat", "dog"]
+    >>> protorect.CSPN().fit(X, y).predict([[0.9, 0.4], [0.2, 0.7]]).tolist()
+    ['cat', 'dog']
     """
 
     def __init__(self, scale: float = 10.0) -> None:
@@ -195,6 +202,14 @@ class BDCSPN(CSPN):
     ----------
     classes_, prototypes_, shift_, transduction_
         As in `CSPN`, with the rectified prototypes and the shift xi of eq. (8).
+
+    Examples
+    --------
+    >>> import protorect
+    >>> X, y = [[1.0, 0.1], [0.1, 1.0]], ["cat", "dog"]
+    >>> X_unlabeled = [[0.9, 0.4], [0.8, 0.2], [0.3, 0.8], [0.2, 0.7]]
+    >>> protorect.BDCSPN(z=2).fit(X, y, X_unlabeled=X_unlabeled).transduction_.tolist()
+    ['cat', 'cat', 'dog', 'dog']
     """
 
     def __init__(

@@ -37,6 +37,12 @@ class Episodes:
     query_way
         (episodes, n_query), position 0 .. way - 1 of each query's class in its episode, or
         `DISTRACTOR`. For scoring only: methods never see it.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> protorect.Episodes(support=[[[0], [1]]], query=[[2, 3]], query_way=[[0, 1]]).way
+    2
     """
 
     support: Ints
@@ -173,6 +179,14 @@ def sample_episodes(
         Dirichlet distribution with this concentration, as far as the classes have samples.
     distractors
         Number of further classes per episode, whose `query` samples each have no correct class.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> labels = ["cat", "dog", "owl"] * 20
+    >>> episodes = protorect.sample_episodes(labels, way=2, shot=1, query=5, episodes=100)
+    >>> episodes.support.shape, episodes.query.shape
+    ((100, 2, 1), (100, 10))
     """
     check_whole("way", way, 2)
     for name, count in {"shot": shot, "query": query, "episodes": episodes}.items():

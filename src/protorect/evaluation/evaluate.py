@@ -41,6 +41,14 @@ class Result:
         (episodes,), accuracy in percent.
     predictions
         (episodes, n_query), the class position 0 .. way - 1 predicted for each query.
+
+    Examples
+    --------
+    >>> import numpy as np, protorect
+    >>> labels = np.arange(100) % 5
+    >>> (result,) = protorect.evaluate(np.eye(5)[labels], labels, "cspn", shot=1, episodes=10)
+    >>> result.method, result.way, result.shot, result.accuracy, result.ci95
+    ('cspn', 5, 1, 100.0, 0.0)
     """
 
     method: str
@@ -123,6 +131,15 @@ def evaluate(
     -------
     list of Result
         Shot by shot, in the order of `methods`.
+
+    Examples
+    --------
+    >>> import numpy as np, protorect
+    >>> labels = np.arange(200) % 8
+    >>> features = np.eye(8)[labels] + np.random.default_rng(0).normal(size=(200, 8)) / 20
+    >>> results = protorect.evaluate(features, labels, ["cspn", "bd-cspn"], episodes=20)
+    >>> [(result.method, result.shot, result.accuracy) for result in results]
+    [('cspn', 1, 100.0), ('bd-cspn', 1, 100.0), ('cspn', 5, 100.0), ('bd-cspn', 5, 100.0)]
     """
     chosen = chosen_methods(methods)
     shots = _shots(shot, episodes)

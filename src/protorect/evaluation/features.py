@@ -77,6 +77,15 @@ def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[A
     """Features (n, dim) and labels (n,) of a .npz file or a feature store.
 
     Labels are class names if the file has them. The features of a store are memory-mapped.
+
+    Examples
+    --------
+    >>> import os, tempfile, protorect
+    >>> path = os.path.join(tempfile.mkdtemp(), "features.npz")
+    >>> protorect.save_features(path, [[1.0, 0.0], [0.0, 1.0]], [0, 1], ["cat", "dog"])
+    >>> features, labels = protorect.load_features(path)
+    >>> features.shape, labels.tolist()
+    ((2, 2), ['cat', 'dog'])
     """
     path = Path(path)
     if path.is_dir():
@@ -107,7 +116,16 @@ def save_features(
     labels: ArrayLike,
     class_names: ArrayLike | None = None,
 ) -> None:
-    """Write a .npz file of features (n, dim) and labels (n,), positions in class_names."""
+    """Write a .npz file of features (n, dim) and labels (n,), positions in class_names.
+
+    Examples
+    --------
+    >>> import os, tempfile, protorect
+    >>> path = os.path.join(tempfile.mkdtemp(), "features.npz")
+    >>> protorect.save_features(path, [[1.0, 0.0], [0.0, 1.0]], ["cat", "dog"])
+    >>> protorect.load_features(path)[1].tolist()
+    ['cat', 'dog']
+    """
     named = {} if class_names is None else {"class_names": plain_labels(class_names)}
     save_arrays(path, features=np.asarray(features), labels=plain_labels(labels), **named)
 
