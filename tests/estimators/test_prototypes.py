@@ -521,7 +521,7 @@ def test_only_a_fitted_one_is_saved(tmp_path):
 
 # --- memory --------------------------------------------------------------------------------------
 
-LARGE_PILE = """
+LARGE_QUERY_SET = """
 import resource
 import numpy as np
 from protorect.estimators.prototypes import BDCSPN
@@ -532,21 +532,21 @@ def peak():
 rng = np.random.default_rng(0)
 X, y = rng.random((25, 640), dtype=np.float32), np.arange(25) % 5
 BDCSPN().fit(X, y, X_unlabeled=rng.random((5_000, 640), dtype=np.float32))  # loads what is lazy
-pile = rng.random((200_000, 640), dtype=np.float32)
+X_unlabeled = rng.random((60_000, 640), dtype=np.float32)
 before = peak()
-classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
-classifier.predict(pile)
-classifier.predict_proba(pile)
-print((peak() - before) / pile.nbytes)
+classifier = BDCSPN().fit(X, y, X_unlabeled=X_unlabeled)
+classifier.predict(X_unlabeled)
+classifier.predict_proba(X_unlabeled)
+print((peak() - before) / X_unlabeled.nbytes)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is counted otherwise elsewhere")
-def test_no_second_copy_of_the_pile():
-    command = [sys.executable, "-c", LARGE_PILE]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    # A few (n, ways) arrays are made; a copy of the pile would be 1.
-    assert float(answer) < 0.25
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is counted differently elsewhere")
+def test_no_second_copy_of_the_unlabeled_features():
+    command = [sys.executable, "-c", LARGE_QUERY_SET]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    # A few (n, ways) arrays are made; a copy of the features would be 1.
+    assert float(output) < 0.25
 
 
 def test_predicting_without_warnings_in_threads():

@@ -2,6 +2,10 @@
 
 A `Method` scores the queries of a batch of tasks from their features, a `PictureMethod` those of
 one task from its pictures, with a network that it fine-tunes.
+
+>>> import protorect
+>>> protorect.METHODS["bd-cspn"].with_options(z=4, rank="softmax").name
+'bd-cspn:z=4,rank=softmax'
 """
 
 from protorect.methods.method import METHODS, PICTURE_METHODS, Method, PictureMethod

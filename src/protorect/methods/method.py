@@ -64,6 +64,16 @@ class Method(BaseMethod):
     """A method that scores the queries of a batch of tasks from their features.
 
     Its function is (support, labels, query, ways, options) -> scores (tasks, n_query, ways).
+
+    Examples
+    --------
+    >>> import torch, protorect
+    >>> cspn = protorect.METHODS["cspn"]
+    >>> isinstance(cspn, protorect.Method)
+    True
+    >>> support, labels = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([0, 1])
+    >>> cspn(support, labels, torch.tensor([[[0.9, 0.1]]])).argmax(dim=-1).tolist()
+    [[0]]
     """
 
     def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:

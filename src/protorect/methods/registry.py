@@ -46,7 +46,14 @@ def chosen_with_pictures(specs: Iterable[str]) -> list[Method | PictureMethod]:
 
 
 def method(spec: str | Method) -> Method:
-    """The method of this name, with options if any: "bd-cspn" or "bd-cspn:z=4,rank=softmax"."""
+    """The method of this name, with options if any: "bd-cspn" or "bd-cspn:z=4,rank=softmax".
+
+    Examples
+    --------
+    >>> import protorect
+    >>> protorect.method("bd-cspn:z=4").options.z
+    4
+    """
     return _on_features(_parse(spec))
 
 
