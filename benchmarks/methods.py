@@ -129,8 +129,10 @@ def _ratio_row(one: dict[str, Any]) -> list[str]:
     arithmetic, memory = one["arithmetic_seconds"], one["memory_seconds"]
     return [
         f"`{one['method']}`",
-        f"{one['library']:,.0f}",
-        f"{one['plain']:,.1f}",
+        *(
+            f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+            for rate in (one["library"], one["plain"])
+        ),
         f"{one['library'] / one['plain']:.1f}",
         f"{1e6 * arithmetic:,.1f} µs",
         f"{1e6 * memory:,.1f} µs",

@@ -11,6 +11,7 @@ from protorect._utils.text import printable
 from protorect.images.find import FailedPicture
 from protorect.labeling.predictions import Prediction, rounded, table_text, write_parquet
 from protorect.report.plots.confusion import confusion_plot
+from protorect.report.style import standalone_svg
 from protorect.sorting.contact_sheet import contact_sheet
 from protorect.sorting.evaluation import Evaluation, evaluate_placements
 from protorect.sorting.folder import (
@@ -55,7 +56,7 @@ def write_outputs(
         evaluation = evaluate_placements(folder.placements, classes)
         plot = confusion_plot(evaluation.counts, evaluation.classes)
         _write(folder, EVALUATION, evaluation.json())
-        _write(folder, CONFUSION, plot.replace("currentColor", "#444"))
+        _write(folder, CONFUSION, standalone_svg(plot, "#444"))
     if with_contact_sheet:
         examples = [
             (file, label, sha256_of_file(file))
