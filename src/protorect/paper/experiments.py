@@ -19,8 +19,7 @@ from protorect.paper.record import Measurement, Record
 from protorect.paper.robust import robustness
 from protorect.paper.weighting import weighting
 
-Measure = Callable[[Job], Measurements]
-_MEASURES: dict[str, Measure] = {
+_MEASURES: dict[str, Callable[[Job], Measurements]] = {
     "accuracy": accuracy,
     "fine_tuning": fine_tuning,
     "robustness": robustness,
@@ -36,44 +35,32 @@ class Experiment:
     name: str
     title: str
     protocol: str
-    tables: tuple[int, ...]
-    more_tables: tuple[int, ...]
-    settings: tuple[Setting, ...]
-    methods: tuple[str, ...]
-    measure: Measure
+    tables: Sequence[int]
+    methods: Sequence[str]
+    settings: Sequence[Setting]
+    measure: str = "accuracy"
+    more_tables: Sequence[int] = ()
 
     @property
-    def shown_tables(self) -> tuple[int, ...]:
+    def shown_tables(self) -> list[int]:
         """The tables of the paper in this experiment's section."""
-        return (*self.tables, *self.more_tables)
+        return [*self.tables, *self.more_tables]
 
     @property
-    def picture_methods(self) -> tuple[str, ...]:
+    def picture_methods(self) -> list[str]:
         """The methods that need the network and its pictures."""
-        return tuple(name for name in self.methods if name in PICTURE_METHODS)
+        return [name for name in self.methods if name in PICTURE_METHODS]
 
     @property
-    def feature_sets(self) -> tuple[FeatureSet, ...]:
+    def feature_sets(self) -> list[FeatureSet]:
         """The feature sets of the settings, each once."""
-        return tuple(dict.fromkeys(setting.feature_set for setting in self.settings))
+        return list(dict.fromkeys(setting.feature_set for setting in self.settings))
 
 
-def _experiment(
-    settings: list[dict[str, Any]],
-    tables: list[int],
-    methods: list[str],
-    more_tables: Sequence[int] = (),
-    measure: str = "accuracy",
-    **texts: str,
-) -> Experiment:
-    return Experiment(
-        tables=tuple(tables),
-        more_tables=tuple(more_tables),
-        settings=tuple(setting for group in settings for setting in _settings(**group)),
-        methods=tuple(methods),
-        measure=_MEASURES[measure],
-        **texts,
-    )
+def _experiment(settings: list[dict[str, Any]], **fields: Any) -> Experiment:
+    """An experiment from its fields in the TOML file."""
+    every = [setting for group in settings for setting in _settings(**group)]
+    return Experiment(settings=every, **fields)
 
 
 def _settings(
@@ -83,11 +70,10 @@ def _settings(
     distractors: Sequence[int] = (0,),
     episodes: int = EPISODES,
 ) -> list[Setting]:
+    """Every combination of data sets, backbones, ways and numbers of distractor classes."""
     return [
-        Setting(FeatureSet(dataset, backbone), way, episodes, distractor_classes)
-        for dataset, backbone, way, distractor_classes in product(
-            datasets, backbones, ways, distractors
-        )
+        Setting(FeatureSet(dataset, backbone), way, episodes, number)
+        for dataset, backbone, way, number in product(datasets, backbones, ways, distractors)
     ]
 
 
@@ -133,7 +119,8 @@ def run(
             for setting in chosen.settings
             if setting.feature_set == feature_set
         ]
-        measured = chosen.measure(Job(val, test, folder, chosen.methods, settings, seed, progress))
+        job = Job(val, test, folder, chosen.methods, settings, seed, progress)
+        measured = _MEASURES[chosen.measure](job)
         numbers += measured.numbers
         files += [val.provenance(), test.provenance()]
         if measured.figure_data:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 SHOTS = (1, 5)
 _COLUMNS = {1: "one", 5: "five"}
-_DROPS = {1: "one_drop", 5: "five_drop"}
 
 
 class Value(NamedTuple):
@@ -40,7 +39,7 @@ class Row:
     """One system of a table: its values by shot, as far as they are printed.
 
     Compared systems have a `setting` such as "inductive", a citation and sometimes a note. `rank`
-    is the printed rank of the 5-shot value, `drops` the printed loss due to distractors, by shot.
+    is the printed rank of the 5-shot value.
     """
 
     key: Key
@@ -49,7 +48,6 @@ class Row:
     cite: str = ""
     note: str = ""
     rank: int | None = None
-    drops: Mapping[int, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -128,5 +126,4 @@ def _row(cells: dict[str, Any]) -> Row:
         Key(**{"backbone": None} | key),
         {shot: Value(*cells[name]) for shot, name in _COLUMNS.items() if name in cells},
         **{name: cells[name] for name in optional if name in cells},
-        drops={shot: cells[name] for shot, name in _DROPS.items() if name in cells} or None,
     )

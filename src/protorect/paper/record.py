@@ -61,20 +61,9 @@ ByKey = Mapping[tuple[Key, int], Measurement]  # by key and shot
 class Record:
     """The result of one experiment.
 
-    Parameters
-    ----------
-    experiment
-        Its name.
-    seed, seconds
-        Seed of the episodes; duration.
-    features
-        The files that were read: name, hash of the values, and what made them.
-    measured
-        The numbers.
-    figure_data
-        What figures are plotted from, by name of the feature set; "drawings" in the file.
-    versions
-        Versions of this project and of the packages that compute.
+    `features` are the files that were read: name, hash of the values, and what made them.
+    `figure_data` is what figures are plotted from, by name of the feature set; its key in the file
+    is "drawings".
     """
 
     experiment: str

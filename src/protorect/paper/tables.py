@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
+from protorect.core.statistics import Estimate
 from protorect.paper.feature_sets import FeatureSet
 from protorect.paper.names import (
     DATASETS,
@@ -22,6 +23,7 @@ from protorect.paper.published import SHOTS, Key, PublishedTable, Row, Value, pu
 from protorect.paper.record import ByKey, Measurement
 from protorect.paper.weighting import PRINTED_EPSILON
 from protorect.report.page import Element
+from protorect.report.results import difference_text
 from protorect.report.table import Table
 
 # The methods that are compared with a published system: itself and its variant.
@@ -141,7 +143,7 @@ def fine_tuned_table(method: str, differences: Mapping[FeatureSet, Mapping[str, 
         [
             feature_set_name(features),
             str(by_shot["episodes"]),
-            *(interval_text(by_shot[str(k)]["mean"], by_shot[str(k)]["ci95"]) for k in SHOTS),
+            *(difference_text(Estimate(**by_shot[str(shot)])) for shot in SHOTS),
         ]
         for features, by_shot in differences.items()
     ]
@@ -190,9 +192,9 @@ def weights_table(study: Mapping[str, Any], features: FeatureSet) -> Table:
     header += [f"support's weight at 1-shot, {name}" for name in WEIGHTINGS.values()]
     rows = []
     for i, epsilon in enumerate(study["epsilon"]):
-        gains = [interval_text(one["gain"][i], one["gain_ci95"][i]) for one in curves.values()]
+        gains = [Estimate(one["gain"][i], one["gain_ci95"][i]) for one in curves.values()]
         shares = [f"{100 * curves[1, w]['support_share'][i]:.0f} %" for w in WEIGHTINGS]
-        rows.append([f"{epsilon:g}", *gains, *shares])
+        rows.append([f"{epsilon:g}", *map(difference_text, gains), *shares])
     printed = [f"{published_gain(features, shot):+.2f}" for shot, _ in curves]
     rows.append([f"published, ε = {PRINTED_EPSILON:g}", *printed, "", ""])
     return Table(prose("weights caption", where=feature_set_name(features)), header, rows)
@@ -217,11 +219,6 @@ def value_text(value: Value) -> str:
 def signed(difference: float) -> str:
     """Format a difference, such as "+0.14"; one that rounds to zero has no minus sign."""
     return f"{difference:+.2f}".replace("-0.00", "+0.00")
-
-
-def interval_text(difference: float, ci95: float) -> str:
-    """Format a difference with its interval, such as "+0.14 ± 0.20"."""
-    return f"{signed(difference)} ± {ci95:.2f}"
 
 
 def measured_text(one: Measurement) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from protorect.core.functional import (
     Options,
-    Weighting,
     augmented_weights,
     basic_prototypes,
     cross_class_shift,
@@ -17,7 +15,7 @@ from protorect.core.functional import (
 from protorect.core.statistics import Estimate
 from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.features import FeatureTable
-from protorect.evaluation.tasks import TaskBatch, task_batches
+from protorect.evaluation.tasks import task_batches
 from protorect.methods import METHODS
 from protorect.paper.measure import Job, Measurements
 from protorect.paper.published import SHOTS
@@ -40,8 +38,9 @@ def weighting(job: Job) -> Measurements:
     table = FeatureTable.of(features, labels)
     shots: dict[str, Any] = {}
     for shot in SHOTS:
-        cspn, of_shot = over_epsilon.others["cspn", shot], episodes.with_shot(shot)
-        shots[str(shot)] = {"cspn": cspn.accuracy, "cosine": mean_cosine(table, of_shot)}
+        cspn = over_epsilon.others["cspn", shot]
+        shares, cosine = _support_shares(table, episodes.with_shot(shot))
+        shots[str(shot)] = {"cspn": cspn.accuracy, "cosine": cosine}
         for name in WEIGHTINGS:
             results = over_epsilon.results[name, shot]
             gains = [one.minus(cspn) for one in results]
@@ -50,9 +49,7 @@ def weighting(job: Job) -> Measurements:
                 "ci95": [one.ci95 for one in results],
                 "gain": [gain.mean for gain in gains],
                 "gain_ci95": [gain.ci95 for gain in gains],
-                "support_share": [
-                    support_share(table, of_shot, name, epsilon) for epsilon in EPSILONS
-                ],
+                "support_share": shares[name],
             }
     numbers = [
         setting.measurement(name, shot, Estimate(one.accuracy, one.ci95))
@@ -62,35 +59,25 @@ def weighting(job: Job) -> Measurements:
 
 
 @torch.inference_mode()
-def support_share(
-    table: FeatureTable, episodes: Episodes, name: Weighting, epsilon: float
-) -> float:
-    """Mean weight of the labelled samples in the rectified prototypes, 0 .. 1."""
-    options = Options(epsilon=epsilon, weighting=name)
-    shares = []
-    for task in task_batches(table, episodes):
-        prototypes, scores = _shifted_scores(task, episodes.way)
-        weights, _, _ = augmented_weights(task.support, task.labels, scores, prototypes, options)
-        shares.append(weights.sum(dim=-2))
-    return float(torch.cat(shares).mean())
+def _support_shares(table: FeatureTable, episodes: Episodes) -> tuple[dict[str, Any], float]:
+    """Weight of the labelled samples in the rectified prototypes, and cosine of the other samples.
 
-
-@torch.inference_mode()
-def mean_cosine(table: FeatureTable, episodes: Episodes) -> float:
-    """Mean cosine of the queries that join a class with its basic prototype."""
-    options = Options(epsilon=0.0)  # equal weights: a query that joins has a positive one
-    cosines = []
-    for task in task_batches(table, episodes):
-        prototypes, scores = _shifted_scores(task, episodes.way)
-        _, weights, places = augmented_weights(
-            task.support, task.labels, scores, prototypes, options
-        )
-        cosines.append(scores.gather(-2, places)[weights > 0])
-    return float(torch.cat(cosines).mean())
-
-
-def _shifted_scores(task: TaskBatch, ways: int) -> tuple[Tensor, Tensor]:
-    """Basic prototypes and the cosines of the shifted queries with them."""
-    prototypes = basic_prototypes(task.support, task.labels, ways)
-    shift = cross_class_shift(task.support, task.query)
-    return prototypes, task.query.shifted_cosines(shift, prototypes)[1]
+    The weight, 0 .. 1, is the mean over all classes and tasks, one per weighting and epsilon. The
+    cosine is the mean over the queries that join a class, with its basic prototype.
+    """
+    options = [
+        Options(epsilon=epsilon, weighting=name) for name in WEIGHTINGS for epsilon in EPSILONS
+    ]
+    shares, cosines = [], []
+    for _, support, labels, query in task_batches(table, episodes):
+        prototypes = basic_prototypes(support, labels, episodes.way)
+        shift = cross_class_shift(support, query)
+        _, scores = query.shifted_cosines(shift, prototypes)
+        weights = [augmented_weights(support, labels, scores, prototypes, one) for one in options]
+        shares.append(torch.stack([of_support.sum(dim=-2) for of_support, _, _ in weights]))
+        _, of_query, places = weights[0]
+        cosines.append(scores.gather(-2, places)[of_query > 0])
+    by_weighting = torch.cat(shares, dim=1).mean(dim=(1, 2)).reshape(len(WEIGHTINGS), -1)
+    return dict(zip(WEIGHTINGS, by_weighting.tolist(), strict=True)), float(
+        torch.cat(cosines).mean()
+    )
