@@ -120,7 +120,7 @@ class SortedFolder:
         if not problems:
             self.clear(OUTPUTS, keep_edited=True)
             for name in (THUMBNAILS, WRITTEN, journal.FOLDER):  # the journal last
-                shutil.rmtree(self.root / name, ignore_errors=name != journal.FOLDER)
+                shutil.rmtree(self.root / name, ignore_errors=True)
             self.plans = []
         return problems
 
@@ -140,7 +140,8 @@ class SortedFolder:
     def output(self, name: str) -> Iterator[Path]:
         """Give a path to write an output to; it appears in the folder if the block succeeds."""
         self.clear([name])
-        written, copy = self.root / WRITTEN / name, self.root / OWN / name
+        written = self.root / WRITTEN / name
+        copy = written.with_name(f"copy of {name}")
         try:
             written.parent.mkdir(exist_ok=True)
             yield written
