@@ -23,8 +23,10 @@ def blocks(language):
 
 
 def commands(program):
-    """Arguments of every line of a block that begins with this program, comments left out."""
-    lines = "\n".join(blocks("text") + blocks("console")).splitlines()
+    """Arguments of every command of this program, in a block or in the text."""
+    text = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
+    inline = [code.replace("\n", " ") for code in re.findall(r"`([^`]+)`", text)]
+    lines = "\n".join(blocks("text") + blocks("console") + inline).splitlines()
     words = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines]
     return [line[1:] for line in words if line[:1] == [program]]
 
