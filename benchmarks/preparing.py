@@ -52,13 +52,13 @@ def measure(small: bool = False) -> dict[str, Any]:
 
 
 def tables(figures: dict[str, Any]) -> dict[str, Table]:
-    """Preparing against bare decoding, and the memory of all processes."""
+    """Preparing against bare decoding, and the memory it takes."""
     few, many = figures["memory"]
     per_picture = (many["bytes"] - few["bytes"]) / (many["pictures"] - few["pictures"])
     return {
         "preparing": Table(
             "",
-            ["pictures", "processes", "pictures/s", "bare", "of bare"],
+            ["pictures", "workers", "pictures/s", "bare", "of bare"],
             [
                 [
                     f"{case['kind']}, {case['side']} to {case['size']} px",
@@ -69,7 +69,7 @@ def tables(figures: dict[str, Any]) -> dict[str, Table]:
             ],
         ),
         "preparing-memory": Table(
-            f"Memory of all processes together with {figures['workers']} workers, above that of "
+            f"Memory with {figures['workers']} workers, above that of "
             f"Python before the start: {per_picture:.0f} bytes per further picture.",
             ["pictures", "memory"],
             [[f"{one['pictures']:,}", f"{one['bytes'] / 1e6:.0f} MB"] for one in (few, many)],
@@ -109,7 +109,7 @@ def _memory(case: PictureCase) -> dict[str, int]:
 
 
 def memory_of(case: PictureCase, folder: str) -> int:
-    """Bytes that preparing needs in all processes together."""
+    """Bytes that preparing needs."""
     root, out = Path(folder) / "pictures", Path(folder) / "packed"
     options = {"size": case.size, "workers": case.workers}
     return extra_bytes_of_all(lambda: prepare("folder", root, out, **options))
