@@ -1,4 +1,6 @@
-"""What is known of each data set."""
+"""The catalogue of data sets."""
+
+from importlib import import_module
 
 import pytest
 
@@ -8,9 +10,10 @@ from protorect.errors import OptionError
 
 
 @pytest.mark.parametrize("known", DATASETS.values(), ids=DATASETS)
-def test_everything_is_said(known):
+def test_every_entry_is_complete(known):
     assert all((known.expects, known.source, known.license))
     assert known.rotations in (1, 4)
+    assert callable(import_module(f"protorect.datasets.layouts.{known.layout}").find_classes)
     assert dataset(known.name) is known
 
 

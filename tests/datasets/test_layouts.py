@@ -1,4 +1,4 @@
-"""Each benchmark in the layouts in which it is distributed, in small."""
+"""Small versions of each benchmark in the layouts in which it is distributed."""
 
 import csv
 import os
@@ -24,7 +24,7 @@ def out(tmp_path):
 
 @pytest.fixture
 def few(monkeypatch):
-    """A few classes of a published split, so that folders for them are soon made."""
+    """Reduce a published split to a few classes, which keeps the test folders small."""
 
     def shrink(name, each=2):
         full = known_split(name)
@@ -42,15 +42,15 @@ def classes(packed):
     return {split: packed.split(split).class_names for split in packed.splits}
 
 
-def as_packed(split, wanted=SPLITS):
-    return {name: split[name] for name in wanted if split[name]}
+def as_packed(split):
+    return {name: split[name] for name in SPLITS if split[name]}
 
 
 # Omniglot
 
 
 def drawing(position):
-    """Black ink on white paper, a bar at one of 20 heights; one bit a pixel, as distributed."""
+    """A black bar on white at one of 20 heights, with one bit per pixel as distributed."""
     paper = np.ones((105, 105), bool)
     paper[5 + 4 * position : 15 + 4 * position, 20:60] = False
     return Image.fromarray(paper)
@@ -75,7 +75,7 @@ def zipped(root):
         shutil.rmtree(root / part)
 
 
-@pytest.mark.parametrize("as_zip", [False, True])
+@pytest.mark.parametrize("as_zip", [False, True], ids=["folder", "zip"])
 def test_omniglot(tmp_path, out, few, as_zip):
     split = few("omniglot")
     root = make_omniglot(tmp_path / "o", split)
@@ -90,7 +90,7 @@ def test_omniglot(tmp_path, out, few, as_zip):
     )
     np.testing.assert_array_equal(train.labels, np.repeat(np.arange(8), 2))
     first = train.images[0, ..., 0]
-    assert first.max() > 240  # ink is high
+    assert first.max() > 240  # the strokes are bright
     assert first.mean() < 40
     assert first[:14].mean() > first[14:].mean()  # upright, the bar is at the top
     for turn in range(4):
@@ -98,7 +98,7 @@ def test_omniglot(tmp_path, out, few, as_zip):
     np.testing.assert_allclose(packed.mean, [(train.images / 255).mean()], rtol=1e-12)
 
 
-def test_an_unreadable_drawing_is_gone_in_all_its_rotations(tmp_path, out, few):
+def test_an_unreadable_drawing_has_no_rotations(tmp_path, out, few):
     split = few("omniglot")
     root = make_omniglot(tmp_path / "o", split, each=3)
     [bad] = root.glob(f"*/{split.train[0]}/*_02.png")
@@ -122,7 +122,7 @@ def packed_drawing(position):
     return 255 - decode(encoded(drawing(position)), 28, 1).pixels
 
 
-def test_half_of_omniglot(tmp_path, out, few):
+def test_omniglot_with_a_part_missing(tmp_path, out, few):
     root = make_omniglot(tmp_path / "o", few("omniglot"))
     shutil.rmtree(root / "images_evaluation")
     with pytest.raises(DataError, match=r"expected .*; found 1 folders \(images_background\)"):
@@ -141,14 +141,14 @@ def test_cub(tmp_path, out, few, form):
     (root / "classes.txt").write_text("1 001.Black_footed_Albatross\n")
     if form != "images":
         class_folders(root / "segmentations", split.names)  # must not be taken for birds
-    given = root
+    source = root
     if form == "images":
-        given = root / "images"
+        source = root / "images"
     elif form != "folder":
-        given = tmp_path / f"cub.{form}"
-        with tarfile.open(given, "w:gz" if form == "tgz" else "w") as archive:
+        source = tmp_path / f"cub.{form}"
+        with tarfile.open(source, "w:gz" if form == "tgz" else "w") as archive:
             archive.add(root, root.name)
-    packed = prepare("cub", given, out)
+    packed = prepare("cub", source, out)
     assert classes(packed) == as_packed(split)
     assert packed.split("test").images.shape == (6, 84, 84, 3)
     assert (packed.flip, packed.crop_padding) == (True, 8)
@@ -231,15 +231,15 @@ def test_mini_imagenet_caches(tmp_path, out, few, protocol):
     np.testing.assert_array_equal(packed.split("train").images, expected)
 
 
-class Evil:
+class Malicious:
     def __reduce__(self):
-        return (os.system, ("touch evil-was-here",))
+        return (os.system, ("touch executed",))
 
 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"image_data": Evil()}, r"asks for posix\.system"),
+        ({"image_data": Malicious()}, r"asks for posix\.system"),
         ([1], "it holds a list"),
         ({"images": 1}, "it has images"),
         ({"image_data": np.zeros((2, 84, 84)), "class_dict": {}}, r"float64 \(2, 84, 84\)"),
@@ -248,7 +248,7 @@ class Evil:
             "rows beyond its 2 pictures",
         ),
     ],
-    ids=["evil", "list", "keys", "shape", "rows"],
+    ids=["malicious", "list", "keys", "shape", "rows"],
 )
 def test_mini_imagenet_bad_caches(tmp_path, out, few, monkeypatch, document, message):
     root = make_caches(tmp_path / "m", few("mini-imagenet"))
@@ -282,7 +282,7 @@ def test_cifar_fs_class_folders(tmp_path, out, few):
 
 
 def make_cifar(root, split):
-    """The python files as Python 2 wrote them: keys and text are bytes."""
+    """Write the files as Python 2 pickled them: keys and text are bytes."""
     root.mkdir(parents=True)
     names = sorted(split.names)
     meta = {b"fine_label_names": [name.encode() for name in names]}
@@ -300,14 +300,14 @@ def test_cifar_fs_python_files(tmp_path, out, few, form):
     split = few("cifar-fs")
     root = tmp_path / "c"
     names = make_cifar(root / "cifar-100-python", split)
-    given = root / "cifar-100-python" if form == "itself" else root
+    source = root / "cifar-100-python" if form == "itself" else root
     if "tar" in form:
-        given = tmp_path / "t"
-        given.mkdir()
-        with tarfile.open(given / "cifar-100-python.tar.gz", "w:gz") as archive:
+        source = tmp_path / "t"
+        source.mkdir()
+        with tarfile.open(source / "cifar-100-python.tar.gz", "w:gz") as archive:
             archive.add(root / "cifar-100-python", "cifar-100-python")
-        given = given / "cifar-100-python.tar.gz" if form == "tar" else given
-    packed = prepare("cifar-fs", given, out)
+        source = source / "cifar-100-python.tar.gz" if form == "tar" else source
+    packed = prepare("cifar-fs", source, out)
     assert classes(packed) == as_packed(split)
     first = names.index(split.train[0])
     at = [first, first + len(names), 100 + first, 100 + first + len(names)]
@@ -325,7 +325,7 @@ def test_cifar_fs_bad_python_files(tmp_path, out, few):
     (root / "train").write_bytes(pickle.dumps({b"data": bad[b"data"], b"fine_labels": [0]}))
     with pytest.raises(DataError, match=r"data should be uint8 \(1, 3072\)"):
         prepare("cifar-fs", root, out)
-    (root / "train").write_bytes(pickle.dumps({b"data": Evil()}))
+    (root / "train").write_bytes(pickle.dumps({b"data": Malicious()}))
     with pytest.raises(DataError, match=r"posix\.system"):
         prepare("cifar-fs", root, out)
 

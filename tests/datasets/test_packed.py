@@ -1,4 +1,4 @@
-"""A packed folder is opened only if it is what its manifest says."""
+"""Opening packed folders, intact and damaged."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def refused(path, match):
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_in_it(path):
+def test_contents(path):
     packed = PackedDataset.open(path)
     assert (packed.name, packed.size, packed.channels) == ("folder", 12, 3)
     assert (packed.flip, packed.crop_padding, packed.splits) == (True, 1, ("train", "val", "test"))
@@ -47,7 +47,7 @@ def test_what_is_in_it(path):
     assert train.digest != packed.split("val").digest
 
 
-def test_the_digest_follows_the_pictures(tmp_path, path):
+def test_the_digest_depends_on_the_pictures(tmp_path, path):
     root = tmp_path / "root"
     before = {s: PackedDataset.open(path).split(s) for s in ("train", "val", "test")}
     (root / "ant" / "1.png").unlink()
@@ -61,7 +61,7 @@ def test_an_unknown_split(path):
         PackedDataset.open(path).split("training")
 
 
-def test_what_is_no_packed_folder(path, tmp_path):
+def test_a_folder_that_is_not_packed(path, tmp_path):
     refused(tmp_path, r"has no manifest\.json")
     refused(tmp_path / "absent", r"has no manifest\.json")
     refused(path / "train.npy", r"has no manifest\.json")
@@ -78,26 +78,28 @@ def test_another_version(path, version):
     refused(path, f"format version {version}; this protorect reads version 1")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000])
-def test_a_manifest_that_is_none(path, text):
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "[" * 100_000], ids=["empty", "brace", "list", "deep"]
+)
+def test_a_file_that_is_not_a_manifest(path, text):
     (path / "manifest.json").write_text(text)
     refused(path, "is not JSON|is not of a packed")
 
 
 @pytest.mark.parametrize("key", ["dataset", "size", "channels", "mean", "std", "flip", "splits"])
-def test_a_manifest_that_lacks_something(path, key):
+def test_a_missing_manifest_entry(path, key):
     manifest = json.loads((path / "manifest.json").read_text())
     del manifest[key]
     (path / "manifest.json").write_text(json.dumps(manifest))
     refused(path, "its manifest lacks")
 
 
-def test_another_size_than_the_arrays(path):
+def test_a_size_that_does_not_fit_the_arrays(path):
     change(path, size=13)
     refused(path, r"holds uint8 \(3, 12, 12, 3\), the manifest says uint8 \(3, 13, 13, 3\)")
 
 
-def test_a_split_that_is_none(path):
+def test_an_unknown_split_in_the_manifest(path):
     change(path, splits={"../train": {}})
     refused(path, "its manifest lacks")
 
@@ -113,13 +115,13 @@ def test_a_truncated_array(path, length):
     refused(path, r"val\.npy is damaged")
 
 
-def test_an_array_with_something_behind(path):
+def test_an_array_with_trailing_bytes(path):
     with (path / "val.npy").open("ab") as file:
         file.write(b"x")
     refused(path, "longer than its array")
 
 
-def test_pickled_labels_are_not_read(path):
+def test_pickled_labels_are_an_error(path):
     (path / "train-labels.npy").write_bytes(pickle.dumps([0, 0, 0]))
     refused(path, r"train-labels\.npy is damaged")
     np.save(path / "train-labels.npy", np.array([0, 0, 0], object), allow_pickle=True)
@@ -127,6 +129,6 @@ def test_pickled_labels_are_not_read(path):
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1], [-1, 0, 0], [1, 1, 1]])
-def test_labels_that_do_not_fit(path, labels):
+def test_labels_that_do_not_fit_the_classes(path, labels):
     np.save(path / "train-labels.npy", np.array(labels))
     refused(path, "do not fit its classes")

@@ -1,4 +1,4 @@
-"""Pickles are read without executing anything in them."""
+"""Reading pickles without executing anything in them."""
 
 import operator
 import os
@@ -19,7 +19,7 @@ PLAIN = {
 }
 
 
-class Runs:
+class Calls:
     def __init__(self, function, *arguments):
         self.call = (function, arguments)
 
@@ -33,7 +33,7 @@ def written(path, data):
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_plain_values_and_arrays_come_back(tmp_path, protocol):
+def test_plain_values_and_arrays_are_read(tmp_path, protocol):
     found = load_plain_pickle(written(tmp_path / "p", pickle.dumps(PLAIN, protocol)))
     assert list(found) == list(PLAIN)
     for key, value in PLAIN.items():
@@ -41,16 +41,16 @@ def test_plain_values_and_arrays_come_back(tmp_path, protocol):
         assert same(found[key], value)
 
 
-def test_the_names_of_older_numpy_are_known(tmp_path):
+def test_module_names_of_older_numpy(tmp_path):
     data = pickle.dumps(PLAIN["image_data"], 2).replace(b"numpy._core", b"numpy.core")
     found = load_plain_pickle(written(tmp_path / "p", data))
     np.testing.assert_array_equal(found, PLAIN["image_data"])
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4])
-def test_os_system_is_refused_by_name_and_not_run(tmp_path, protocol):
+def test_os_system_is_not_called(tmp_path, protocol):
     mark = tmp_path / "mark"
-    data = pickle.dumps({"image_data": Runs(os.system, f"touch {mark}")}, protocol)
+    data = pickle.dumps({"image_data": Calls(os.system, f"touch {mark}")}, protocol)
     with pytest.raises(DataError, match=r"asks for posix\.system, which is never run"):
         load_plain_pickle(written(tmp_path / "p", data))
     assert not mark.exists()
@@ -63,16 +63,16 @@ def test_os_system_is_refused_by_name_and_not_run(tmp_path, protocol):
     [
         eval,
         np.load,
-        Runs(np.ndarray, (10**6,)),
+        Calls(np.ndarray, (10**6,)),
         np.array([{}], dtype=object),
         np.array([(1, 2)], dtype=[("a", "i4"), ("b", "i4")]),
         np.float64(1),
-        Runs(np.dtype, "O"),
+        Calls(np.dtype, "O"),
         {1, 2}.__class__,
     ],
     ids=["eval", "np.load", "ndarray", "objects", "records", "scalar", "dtype", "set"],
 )
-def test_anything_else_is_refused(tmp_path, value):
+def test_other_objects_are_an_error(tmp_path, value):
     path = written(tmp_path / "p", pickle.dumps(value))
     with pytest.raises(DataError, match="never run|not a whole pickle"):
         load_plain_pickle(path)
@@ -90,8 +90,8 @@ def test_a_forged_type_cannot_claim_that_numbers_are_pointers(tmp_path, flags):
     assert found.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_what_reads_it_cannot_be_changed_by_it(tmp_path):
-    # GLOBAL numpy.dtype, then BUILD with a state: this would set attributes on the stand-in.
+def test_a_pickle_cannot_change_the_unpickler(tmp_path):
+    # GLOBAL numpy.dtype, then BUILD with a state: this would set attributes on the replacement.
     data = b"cnumpy\ndtype\n(dVx\nVy\nsb."
     with pytest.raises(DataError, match="not a whole pickle"):
         load_plain_pickle(written(tmp_path / "p", data))
@@ -105,21 +105,23 @@ def test_what_reads_it_cannot_be_changed_by_it(tmp_path):
     ],
     ids=["memo", "length"],
 )
-def test_a_few_bytes_cannot_ask_for_gigabytes(tmp_path, data, monkeypatch):
+def test_forged_lengths_allocate_nothing(tmp_path, data, monkeypatch):
     name = "protorect.datasets.pickles._PlainUnpickler"
     monkeypatch.setattr(name, lambda *_, **__: pytest.fail("it was read"))
     with pytest.raises(DataError, match="not a whole pickle"):
         load_plain_pickle(written(tmp_path / "p", data))
 
 
-def test_an_array_whose_bytes_do_not_fit_is_refused(tmp_path):
+def test_an_array_with_too_few_bytes(tmp_path):
     data = pickle.dumps(np.zeros(300, np.uint8), 2).replace(b"M,\x01", b"M,\x02")
     with pytest.raises(DataError, match="not a whole pickle"):
         load_plain_pickle(written(tmp_path / "p", data))
 
 
-@pytest.mark.parametrize("data", [b"", b"no pickle", pickle.dumps(PLAIN)[:-20]])
-def test_a_damaged_file_is_one_sentence(tmp_path, data):
+@pytest.mark.parametrize(
+    "data", [b"", b"no pickle", pickle.dumps(PLAIN)[:-20]], ids=["empty", "text", "truncated"]
+)
+def test_damaged_and_missing_files(tmp_path, data):
     with pytest.raises(DataError, match="not a whole pickle"):
         load_plain_pickle(written(tmp_path / "p", data))
     with pytest.raises(DataError, match="cannot read .*No such file"):

@@ -1,4 +1,4 @@
-"""From folders to packed arrays: what is packed, what is refused, what is left behind."""
+"""Packing folders: the packed arrays, the errors, and what interrupted commands leave."""
 
 import csv
 import os
@@ -35,7 +35,7 @@ def index(packed):
         return list(csv.DictReader(file))
 
 
-def test_every_picture_is_where_the_index_says(root, out):
+def test_the_index_names_the_row_of_every_picture(root, out):
     packed = prepare("folder", root, out, size=16, split=(0.4, 0.2, 0.4))
     assert packed.splits == ("train", "val", "test")
     lines = index(packed)
@@ -59,7 +59,7 @@ def test_means_are_of_the_training_pictures(root, out):
     assert packed.manifest["statistics_of"] == "train"
 
 
-def test_the_same_again_and_in_parallel(root, tmp_path):
+def test_the_result_does_not_depend_on_the_number_of_workers(root, tmp_path):
     (root / "ant" / "bad.png").write_bytes(b"text")
     options = {"size": 16, "seed": 2}
     prepare("folder", root, tmp_path / "a", workers=1, **options)
@@ -74,7 +74,7 @@ def test_the_same_again_and_in_parallel(root, tmp_path):
     assert first == contents(tmp_path / "b") == contents(tmp_path / "c")
 
 
-def test_the_split_can_be_given(root, out):
+def test_a_split_by_class_names(root, out):
     split = ClassSplit(("dog",), (), ("ant", "eel"))
     packed = prepare("folder", root, out, size=8, split=split)
     assert packed.splits == ("train", "test")
@@ -82,20 +82,20 @@ def test_the_split_can_be_given(root, out):
     assert "bee/ (4 pictures, not in the split)" in packed.manifest["left_out"]
 
 
-def test_folders_called_train_val_and_test_are_the_split(tmp_path, out):
+def test_folders_called_train_val_and_test_define_the_split(tmp_path, out):
     root = class_folders(tmp_path / "r", ["train/ant", "train/bee", "val/cat", "test/dog"])
     packed = prepare("folder", root, out, size=8)
     assert packed.split("train").class_names == ("ant", "bee")
     assert packed.split("test").class_names == ("dog",)
 
 
-def test_a_class_in_two_split_folders_is_refused(tmp_path, out):
+def test_a_class_in_two_split_folders_is_an_error(tmp_path, out):
     root = class_folders(tmp_path / "r", ["train/ant", "test/ant"])
     with pytest.raises(DataError, match="class ant is in .* and in another split"):
         prepare("folder", root, out)
 
 
-def test_unreadable_pictures_are_named_counted_and_leave_no_gap(root, out):
+def test_unreadable_pictures_are_reported_and_have_no_row(root, out):
     (root / "ant" / "00-zero.jpg").touch()
     (root / "bee" / "text.jpg").write_text("hello")
     (root / "cat" / "1b-cut.jpg").write_bytes(encoded(kind="JPEG")[:-300])
@@ -156,7 +156,7 @@ def test_too_few_classes_for_three_splits(tmp_path, out):
     refused("cannot be divided into 3 splits", "folder", root, out)
 
 
-def test_a_split_that_names_what_is_not_there(root, out):
+def test_a_split_with_a_missing_class(root, out):
     split = ClassSplit(("ant", "gnu"), (), ("bee",))
     refused(r"1 of 3 classes are missing \(gnu\)", "folder", root, out, split=split)
 
@@ -170,7 +170,7 @@ def test_an_unknown_data_set(root, out):
     refused("Did you mean 'omniglot'", "omnigloot", root, out, OptionError)
 
 
-def test_a_folder_that_exists_is_left_alone(root, tmp_path):
+def test_an_existing_output_folder_is_not_changed(root, tmp_path):
     out = tmp_path / "there"
     out.mkdir()
     (out / "file").write_text("mine")
@@ -187,7 +187,7 @@ def test_out_inside_root(root):
     assert sorted(os.listdir(root)) == NAMES
 
 
-def test_out_that_cannot_be_made(root, tmp_path):
+def test_an_output_folder_that_cannot_be_created(root, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="cannot write"):
         prepare("folder", root, tmp_path / "file" / "packed")
@@ -204,7 +204,7 @@ def run_python(code, *arguments):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_full_disk(root, out, workers):
-    """A limit on the length of files stands for the disk: writing fails in the same way."""
+    """Writing fails in the same way when the length of files is limited."""
     done = run_python(
         """
         import resource, sys
@@ -228,14 +228,14 @@ def test_a_full_disk(root, out, workers):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_interrupted_run_leaves_nothing(tmp_path, out, workers):
+def test_an_interrupted_command_leaves_no_files(tmp_path, out, workers):
     root = class_folders(tmp_path / "many", NAMES, each=100)
     process = run_python(
         """
         import signal, sys, time
         from protorect.datasets.prepare import prepare
         if __name__ == "__main__":
-            # Whatever runs the tests in the background lets them ignore the signal.
+            # A test runner in the background may have made its children ignore the signal.
             signal.signal(signal.SIGINT, signal.default_int_handler)
             def slowly(done, total):
                 print(done, flush=True)
@@ -254,7 +254,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, out, workers):
     assert os.listdir(out.parent) == []
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(root, out):
+def test_files_of_a_killed_command_are_removed_by_the_next(root, out):
     process = run_python(
         """
         import sys, time
@@ -284,12 +284,12 @@ def test_what_a_killed_run_left_is_removed_by_the_next(root, out):
 
 
 def test_progress_counts_pictures(root, out):
-    told = []
-    prepare("folder", root, out, size=8, progress=lambda *both: told.append(both))
-    assert told[-1] == (20, 20)
-    assert told == sorted(told)
+    reports = []
+    prepare("folder", root, out, size=8, progress=lambda *report: reports.append(report))
+    assert reports[-1] == (20, 20)
+    assert reports == sorted(reports)
 
 
-def test_it_opens(root, out):
+def test_the_crop_padding_scales_with_the_size(root, out):
     prepare("folder", root, out, size=8)
     assert PackedDataset.open(out).crop_padding == 1

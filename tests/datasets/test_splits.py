@@ -1,4 +1,4 @@
-"""Published splits, fractions and files."""
+"""Class splits: published, by fractions, from files."""
 
 import json
 
@@ -48,7 +48,7 @@ def test_every_known_data_set_has_its_split():
     assert known_split("folder") is None
 
 
-def test_fractions_are_seeded_and_by_class():
+def test_fractions_depend_on_the_seed_and_not_on_the_order():
     split = fraction_split(NAMES, (0.6, 0.2, 0.2), seed=3)
     assert sizes(split) == (6, 2, 2)
     assert split.names == set(NAMES)
@@ -66,7 +66,7 @@ def test_fractions_are_seeded_and_by_class():
         (7, (0.5, 0, 0.5), (4, 0, 3)),
     ],
 )
-def test_no_split_is_emptied_by_rounding(classes, fractions, expected):
+def test_no_split_is_rounded_to_zero(classes, fractions, expected):
     assert sizes(fraction_split(NAMES[:classes], fractions)) == expected
 
 
@@ -85,7 +85,7 @@ def test_good_fractions():
     assert parse_fractions("0.64, 0.16,0.2") == (0.64, 0.16, 0.2)
 
 
-def test_a_file(tmp_path):
+def test_a_split_file(tmp_path):
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"train": ["b", "a"], "test": ["c"]}))
     assert split_from_file(path) == ClassSplit(("a", "b"), (), ("c",))
@@ -104,14 +104,15 @@ def test_a_file(tmp_path):
         ('{"train": ["a"], "test": ["a"]}', "names a more than once"),
         ('{"train": ["a", "a"]}', "names a more than once"),
     ],
+    ids=["text", "deep", "list", "key", "string", "number", "empty", "two splits", "repeated"],
 )
-def test_bad_files(tmp_path, text, message):
+def test_bad_split_files(tmp_path, text, message):
     path = tmp_path / "s.json"
     path.write_text(text)
     with pytest.raises(DataError, match=message):
         split_from_file(path)
 
 
-def test_no_file(tmp_path):
+def test_a_missing_split_file(tmp_path):
     with pytest.raises(DataError, match="no split file"):
         split_from_file(tmp_path / "absent.json")

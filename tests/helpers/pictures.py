@@ -1,4 +1,4 @@
-"""Small pictures and folders of them, for tests."""
+"""Small pictures, and folders of them."""
 
 import io
 from pathlib import Path
@@ -8,14 +8,14 @@ from PIL import Image
 
 
 def pixels(seed=0, height=40, width=50):
-    """Smooth colours, so that JPEG and resizing change little."""
+    """Return smooth colors, which JPEG and resizing change little."""
     rng = np.random.default_rng(seed)
     small = rng.integers(0, 256, (3, 4, 3), dtype=np.uint8)
     return np.asarray(Image.fromarray(small).resize((width, height)))
 
 
 def encoded(image=None, kind="PNG", **options):
-    """The bytes of a picture file."""
+    """Return the bytes of a picture file."""
     if image is None:
         image = Image.fromarray(pixels())
     file = io.BytesIO()
@@ -24,7 +24,7 @@ def encoded(image=None, kind="PNG", **options):
 
 
 def class_folders(root, classes, each=3, suffix=".png"):
-    """Make root/<class>/<number>.png, every picture another."""
+    """Write root/<class>/<number>.png, all of them different."""
     root = Path(root)
     seed = 0
     for name in classes:
@@ -38,7 +38,7 @@ def class_folders(root, classes, each=3, suffix=".png"):
 
 
 def contents(folder):
-    """Every file of a folder with its bytes."""
+    """Return the bytes of every file in a folder by its relative path."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(Path(folder).rglob("*"))

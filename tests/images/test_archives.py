@@ -1,4 +1,4 @@
-"""What lies in a folder or an archive, and reading it from there."""
+"""Listing folders and archives, and reading pictures from them."""
 
 import os
 import tarfile
@@ -37,7 +37,7 @@ def archived(root, kind):
 
 
 @pytest.mark.parametrize("kind", ["folder", "zip", "tar", "tgz", "tar.bz2", "tar.xz"])
-def test_every_container_lists_and_reads_the_same(root, kind, tmp_path):
+def test_folders_and_archives_list_and_read_the_same(root, kind, tmp_path):
     listing = list_pictures(root if kind == "folder" else archived(root, kind), tmp_path)
     files = {name: data for name, data in contents(root).items() if name[-5:] in ("0.png", "1.png")}
     files.pop("hen/._0.png")
@@ -64,20 +64,20 @@ def test_links(root, tmp_path):
     (root / "hen" / "gone.png").symlink_to("nowhere.png")
     (root / "also").symlink_to(root / "owl")
     listing = list_pictures(root, tmp_path)
-    problems = {p.path: p.error for p in listing.pictures if p.error}
-    assert set(problems) == {"hen/up", "hen/self.png", "hen/gone.png"}
-    assert "link back" in problems["hen/up"]
+    errors = {p.path: p.error for p in listing.pictures if p.error}
+    assert set(errors) == {"hen/up", "hen/self.png", "hen/gone.png"}
+    assert "link back" in errors["hen/up"]
     assert "also/0.png" in {p.path for p in listing.pictures}
 
 
-def test_a_pipe_is_not_waited_for(root, tmp_path):
+def test_a_pipe_is_not_read(root, tmp_path):
     os.mkfifo(root / "hen" / "pipe.png")
     [pipe] = [p for p in list_pictures(root, tmp_path).pictures if p.path == "hen/pipe.png"]
     with pytest.raises(UnreadableError, match="not a regular file"):
         pipe.read()
 
 
-def test_a_member_cut_short_is_unreadable(root, tmp_path):
+def test_a_truncated_tar_member_is_unreadable(root, tmp_path):
     path = archived(root, "tar")
     last = max(list_pictures(path, tmp_path).pictures, key=lambda picture: picture.offset)
     os.truncate(path, last.offset + 10)
@@ -104,21 +104,25 @@ def test_an_enormous_file_is_not_read(tmp_path):
         StoredPicture("big.png", str(path), 2**40).read()
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", b"\x1f\x8b broken", b"PK\x03\x04 broken"])
-def test_what_is_no_archive(tmp_path, data):
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no archive", b"\x1f\x8b broken", b"PK\x03\x04 broken"],
+    ids=["empty", "text", "gzip", "zip"],
+)
+def test_a_file_that_is_not_an_archive(tmp_path, data):
     path = tmp_path / "x.tar"
     path.write_bytes(data)
     with pytest.raises(DataError, match="not a folder and not a whole archive|cannot be used"):
         list_pictures(path, tmp_path)
 
 
-def test_a_compressed_tar_cut_short(root, tmp_path):
+def test_a_truncated_compressed_tar(root, tmp_path):
     path = archived(root, "tgz")
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(DataError, match="not a whole archive"):
         list_pictures(path, tmp_path)
 
 
-def test_nothing_there(tmp_path):
+def test_a_missing_root(tmp_path):
     with pytest.raises(DataError, match="there is no file or folder"):
         list_pictures(tmp_path / "absent", tmp_path)

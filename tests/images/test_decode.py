@@ -1,7 +1,9 @@
-"""Pictures of every kind, and files that are none."""
+"""Decoding pictures of every kind, and files that are not pictures."""
 
 import struct
+import warnings
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -18,12 +20,12 @@ def decoded(data, size=40, channels=3):
     return decode(data, size, channels).pixels
 
 
-def test_a_picture_of_the_right_size_is_left_as_it_is():
+def test_a_picture_of_the_right_size_is_not_changed():
     picture = pixels(height=40, width=40)
     np.testing.assert_array_equal(decoded(encoded(Image.fromarray(picture))), picture)
 
 
-def test_the_central_square_is_taken():
+def test_the_central_square_is_cropped():
     wide = np.zeros((20, 60, 3), np.uint8)
     wide[:, 20:40] = 200
     assert (decoded(encoded(Image.fromarray(wide)), size=20) == 200).all()
@@ -36,7 +38,7 @@ def test_shrinking_is_antialiased():
     assert abs(middle.astype(int) - 127).max() < 12
 
 
-def test_a_large_jpeg_is_decoded_at_reduced_size_and_looks_the_same():
+def test_a_large_jpeg_is_decoded_at_reduced_size_and_matches_a_full_resize():
     picture = Image.fromarray(pixels(height=800, width=800))
     small = np.asarray(picture.resize((40, 40), Image.Resampling.BICUBIC)).astype(int)
     found = decode(encoded(picture, "JPEG", quality=95), 40, 3)
@@ -87,7 +89,7 @@ def test_floating_point():
         decoded(encoded(Image.fromarray(np.full((9, 9), np.nan, np.float32)), "TIFF"))
 
 
-def test_one_bit_and_grey():
+def test_one_bit_and_grayscale():
     half = Image.fromarray(GRADIENT > 127)
     np.testing.assert_array_equal(
         decoded(encoded(half), channels=1)[..., 0], 255 * (GRADIENT > 127)
@@ -96,7 +98,7 @@ def test_one_bit_and_grey():
     np.testing.assert_array_equal(grey, np.repeat(GRADIENT[..., None], 3, axis=2))
 
 
-def test_palette_keeps_its_colours():
+def test_palette_colors():
     red = Image.new("P", (40, 40), 1)
     red.putpalette([0, 0, 0, 200, 10, 20])
     assert (decoded(encoded(red)) == [200, 10, 20]).all()
@@ -105,7 +107,7 @@ def test_palette_keeps_its_colours():
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA"])
-def test_transparency_is_laid_on_white(mode):
+def test_transparency_becomes_white(mode):
     clear = Image.new("RGBA", (40, 40), (0, 0, 0, 0))
     clear.paste((0, 0, 0, 255), (0, 0, 40, 20))
     found = decoded(encoded(clear.convert(mode)))
@@ -114,14 +116,14 @@ def test_transparency_is_laid_on_white(mode):
 
 
 @pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP"])
-def test_of_an_animation_the_first_frame_is_taken(kind):
+def test_the_first_frame_of_an_animation_is_decoded(kind):
     frames = [Image.new("RGB", (40, 40), colour) for colour in ("red", "blue")]
     data = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
     assert abs(decoded(data).astype(int) - [255, 0, 0]).max() < 6
 
 
 def huge_png(width, height):
-    """A PNG that claims enormous dimensions and holds next to nothing."""
+    """A PNG that claims enormous dimensions and has almost no data."""
 
     def part(kind, data):
         return (
@@ -138,7 +140,7 @@ def huge_png(width, height):
 
 
 @pytest.mark.parametrize("side", [10_001, 13_000, 60_000])
-def test_enormous_dimensions_are_refused_before_decoding(side, monkeypatch):
+def test_enormous_dimensions_are_an_error_before_decoding(side, monkeypatch):
     monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda _: pytest.fail("it was decoded"))
     with pytest.raises(UnreadableError, match="claims .*pixels"):
         decoded(huge_png(side, side))
@@ -156,7 +158,7 @@ def test_enormous_dimensions_are_refused_before_decoding(side, monkeypatch):
     ],
     ids=["empty", "text", "eps", "cut jpeg", "cut png", "jpeg header"],
 )
-def test_what_is_no_picture_says_so(data, reason):
+def test_the_reason_why_a_file_is_unreadable(data, reason):
     with pytest.raises(UnreadableError, match=reason):
         decoded(data)
 
@@ -166,3 +168,11 @@ def test_raw_pixels():
     np.testing.assert_array_equal(decode(raw.tobytes(), 40, 3, raw.shape).pixels, raw)
     with pytest.raises(UnreadableError, match="damaged"):
         decode(raw.tobytes()[:-1], 40, 3, raw.shape)
+
+
+def test_decoding_in_threads_does_not_silence_other_warnings():
+    data = encoded(kind="JPEG")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: decoded(data), range(400)))
+    with pytest.raises(UserWarning, match="of the caller"):
+        warnings.warn("of the caller", stacklevel=1)

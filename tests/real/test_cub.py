@@ -22,7 +22,7 @@ def packed(archive, tmp_path_factory):
     return prepare("cub", archive, tmp_path_factory.mktemp("cub") / "packed", workers=2)
 
 
-def test_all_birds_are_there(packed):
+def test_all_pictures_are_packed(packed):
     splits = [packed.split(name) for name in ("train", "val", "test")]
     assert [len(split.class_names) for split in splits] == [100, 50, 50]
     assert sum(len(split.images) for split in splits) == 11_788
@@ -31,8 +31,8 @@ def test_all_birds_are_there(packed):
     assert all(40 <= count <= 60 for split in splits for count in np.bincount(split.labels))
 
 
-def test_the_index_tells_where_each_picture_is(packed, archive):
-    """Some pictures, read and decoded anew from the archive."""
+def test_the_index_names_the_row_of_each_picture(packed, archive):
+    """Compare some rows with pictures decoded directly from the archive."""
     with (packed.path / "index.csv").open(newline="") as file:
         lines = {line["path"]: line for line in csv.DictReader(file)}
     assert len(lines) == 11_788

@@ -18,7 +18,7 @@ def packed(real_data, tmp_path_factory):
     return prepare("omniglot", root, tmp_path_factory.mktemp("omniglot") / "packed", workers=2)
 
 
-def test_nothing_is_missing(packed):
+def test_all_files_are_packed(packed):
     assert packed.manifest["unreadable"] == []
     assert packed.manifest["left_out"] == []
 
@@ -31,7 +31,7 @@ def test_twenty_drawings_of_every_class(packed, name, classes):
     np.testing.assert_array_equal(split.labels, np.repeat(np.arange(classes), 20))
 
 
-def test_ink_is_high(packed):
+def test_strokes_are_bright(packed):
     images = packed.split("test").images
     np.testing.assert_array_less(images.mean((1, 2, 3)), 100)
     np.testing.assert_array_less(150, images.max((1, 2, 3)))
@@ -44,8 +44,8 @@ def test_the_four_rotations(packed):
         np.testing.assert_array_equal(images[turn], np.rot90(images[0], turn, axes=(1, 2)))
 
 
-def test_the_weights_in_the_package_take_the_original_drawings(packed, real_data, tmp_path):
-    """Black ink on white, straight from the archive: the features of the packed data set."""
+def test_the_packaged_weights_accept_the_original_drawings(packed, real_data, tmp_path):
+    """Black on white from the archive gives the same features as the packed data set."""
     split = packed.split("test")
     upright = [name for name in split.class_names if name.endswith("/rot000")][:5]
     folders = {

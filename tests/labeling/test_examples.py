@@ -1,0 +1,51 @@
+"""Finding labeled examples in class folders, tables and mappings."""
+
+import pytest
+
+from helpers.pictures import class_folders
+from protorect.errors import DataError
+from protorect.labeling.examples import find_examples
+
+
+@pytest.fixture
+def photos(tmp_path):
+    root = class_folders(tmp_path / "photos", ["a", "b/c"], each=2)
+    (root / "notes.txt").write_text("hello")
+    return root
+
+
+def test_folders_tables_and_mappings(photos):
+    found = find_examples(photos)
+    assert found.classes == ("a", "b")
+    assert found.labels == ("a", "a", "b", "b")
+    table = photos / "examples.csv"
+    table.write_text("probability,path,label\n0.5,a/0.png,first\n1,b/c/0.png, second \n\n")
+    assert find_examples(table).labels == ("first", "second")
+    table.write_text("a/0.png,first\nb/c/0.png,second\n")
+    assert find_examples(table).classes == ("first", "second")
+    by_label = {"x": [photos / "a" / "0.png"], "y": [photos / "a" / "1.png"]}
+    assert find_examples(by_label).labels == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a/0.png,x\n", "one class only, 'x'; give at least two"),
+        ("", "no class; give at least two"),
+        ("a/0.png,x\nnowhere.png,y\n", r"row 2: nowhere.png: No such file"),
+        ("a/0.png,x\nb/c/0.png\n", r"row 2: 'b/c/0.png' is not path,label"),
+        ("path,label\na/0.png,\n", r"row 2: a/0.png has no label"),
+    ],
+)
+def test_bad_tables(photos, text, message):
+    (photos / "examples.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        find_examples(photos / "examples.csv")
+
+
+def test_bad_folders(photos, tmp_path):
+    with pytest.raises(DataError, match="there are no examples at .*nowhere"):
+        find_examples(tmp_path / "nowhere")
+    (photos / "loose.png").write_bytes((photos / "a" / "0.png").read_bytes())
+    with pytest.raises(DataError, match="loose.png lies in .* itself, in no class"):
+        find_examples(photos)
