@@ -94,8 +94,8 @@ def test_one_bit_and_grayscale():
     np.testing.assert_array_equal(
         decoded(encoded(half), channels=1)[..., 0], 255 * (GRADIENT > 127)
     )
-    grey = decoded(encoded(Image.fromarray(GRADIENT)), channels=3)
-    np.testing.assert_array_equal(grey, np.repeat(GRADIENT[..., None], 3, axis=2))
+    gray = decoded(encoded(Image.fromarray(GRADIENT)), channels=3)
+    np.testing.assert_array_equal(gray, np.repeat(GRADIENT[..., None], 3, axis=2))
 
 
 def test_palette_colors():
@@ -117,7 +117,7 @@ def test_transparency_becomes_white(mode):
 
 @pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP"])
 def test_the_first_frame_of_an_animation_is_decoded(kind):
-    frames = [Image.new("RGB", (40, 40), colour) for colour in ("red", "blue")]
+    frames = [Image.new("RGB", (40, 40), color) for color in ("red", "blue")]
     data = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
     assert abs(decoded(data).astype(int) - [255, 0, 0]).max() < 6
 

@@ -57,24 +57,12 @@ class _PackedChunk(NamedTuple):
 
 @dataclass(frozen=True)
 class PackingResult:
-    """The outcome of packing one split.
+    """The outcome of packing one split."""
 
-    Parameters
-    ----------
-    images
-        Number of rows.
-    class_names
-        One per label.
-    unreadable
-        One dict per unreadable picture: path, class and reason.
-    mean, std
-        One per channel, on a scale of 0 to 1.
-    """
-
-    images: int
-    class_names: list[str]
-    unreadable: list[dict[str, str]]
-    mean: list[float]
+    images: int  # number of rows
+    class_names: list[str]  # one per label
+    unreadable: list[dict[str, str]]  # path, class and reason of each unreadable picture
+    mean: list[float]  # one per channel, on a scale of 0 to 1
     std: list[float]
 
 

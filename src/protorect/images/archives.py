@@ -27,21 +27,11 @@ _Entry = StoredPicture | str  # a picture, a folder with a slash at its end, or 
 
 @dataclass(frozen=True)
 class Listing:
-    """The contents of a folder or an archive.
+    """The contents of a folder or an archive, sorted by path."""
 
-    Parameters
-    ----------
-    pictures
-        All files with a picture's suffix, sorted by path.
-    other_files
-        Paths of all other files, which are never read.
-    folders
-        Paths of all folders, empty ones included.
-    """
-
-    pictures: tuple[StoredPicture, ...]
-    other_files: tuple[str, ...]
-    folders: tuple[str, ...]
+    pictures: tuple[StoredPicture, ...]  # all files with a picture's suffix
+    other_files: tuple[str, ...]  # paths; these files are never read
+    folders: tuple[str, ...]  # paths, those of empty folders included
 
 
 def list_pictures(root: Path, scratch: Path) -> Listing:

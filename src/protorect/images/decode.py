@@ -31,18 +31,10 @@ _DETAIL = 2  # reduced decoding leaves this many times the size for the final, s
 
 @dataclass(frozen=True)
 class Decoded:
-    """A decoded picture.
+    """A decoded picture."""
 
-    Parameters
-    ----------
-    pixels
-        (size, size, channels) uint8.
-    width, height
-        Of the stored picture, in pixels.
-    """
-
-    pixels: NDArray[np.uint8]
-    width: int
+    pixels: NDArray[np.uint8]  # (size, size, channels)
+    width: int  # of the stored picture, in pixels
     height: int
 
 

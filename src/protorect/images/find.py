@@ -27,18 +27,10 @@ class FailedPicture(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundPictures:
-    """Pictures without duplicates, each with its absolute path.
-
-    Parameters
-    ----------
-    pictures
-        In the order in which they were found.
-    other_files
-        Number of files beside them that are not pictures.
-    """
+    """Pictures without duplicates, each with its absolute path."""
 
     pictures: tuple[StoredPicture, ...]
-    other_files: int = 0
+    other_files: int = 0  # number of files beside them that are not pictures
 
     def without(self, folder: Path | None = None, files: Iterable[str] = ()) -> FoundPictures:
         """Return the pictures that are neither in `folder` nor among `files`."""

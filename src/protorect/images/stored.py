@@ -24,36 +24,16 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredPicture:
-    """One picture, before it is read.
+    """One picture, before it is read."""
 
-    Parameters
-    ----------
-    path
-        Name relative to the data set's root; printable, whatever bytes the file name has.
-    file
-        The file to open: the picture itself or its archive.
-    length
-        Number of bytes in `file`.
-    offset
-        Position in `file`; in a zip archive, the position of its local header.
-    unpacked_length
-        Number of bytes after decompression; 0 if it is stored uncompressed.
-    zipped
-        Whether a zip header precedes it.
-    shape
-        (height, width, channels) of raw uint8 pixels; None for an encoded picture.
-    error
-        Why it cannot be read, if that is known without reading it.
-    """
-
-    path: str
-    file: str
-    length: int
-    offset: int = 0
-    unpacked_length: int = 0
-    zipped: bool = False
-    shape: tuple[int, int, int] | None = None
-    error: str = ""
+    path: str  # relative to the data set's root; printable, whatever bytes the file name has
+    file: str  # to open: the picture itself or its archive
+    length: int  # number of bytes in `file`
+    offset: int = 0  # position in `file`; in a zip archive, of its local header
+    unpacked_length: int = 0  # number of bytes after decompression; 0 if not compressed
+    zipped: bool = False  # whether a zip header precedes it
+    shape: tuple[int, int, int] | None = None  # (height, width, channels) of raw uint8 pixels
+    error: str = ""  # why it cannot be read, if that is known without reading it
 
     @classmethod
     def from_file(cls, file: PathLike, name: str | None = None) -> StoredPicture:

@@ -19,21 +19,11 @@ PicturesByClass = dict[str, list[StoredPicture]]
 
 @dataclass(frozen=True)
 class DatasetPictures:
-    """The pictures of a data set by class.
+    """The pictures of a data set by class."""
 
-    Parameters
-    ----------
-    by_class
-        Class name -> pictures; a class whose folder has no picture has an empty list.
-    unused
-        Paths of files that are not pictures, and of pictures that belong to no class.
-    split
-        The class split, if the folders themselves define one.
-    """
-
-    by_class: PicturesByClass
-    unused: tuple[str, ...] = ()
-    split: ClassSplit | None = None
+    by_class: PicturesByClass  # a class whose folder has no picture has an empty list
+    unused: tuple[str, ...] = ()  # paths of other files, and of pictures that belong to no class
+    split: ClassSplit | None = None  # if the folders themselves define one
 
 
 def describe_contents(root: Path) -> str:
