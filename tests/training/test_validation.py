@@ -22,7 +22,7 @@ def test_the_accuracy_is_that_of_5_way_5_shot_episodes_of_the_validation_classes
     backbone = build("conv64", channels=3, size=28)
     preprocessing = Preprocessing(tuple(data.mean), tuple(data.std))
     validation = Validation.of(data, CONFIG)
-    accuracy = validation.accuracy(backbone, preprocessing, half=False, device="cpu")
+    accuracy = validation.accuracy(backbone, preprocessing, bfloat16=False, device="cpu")
 
     pictures = data.split("val")
     features = embed(backbone, pictures.images, preprocessing)

@@ -39,7 +39,7 @@ SINGLE_PROCESS = Processes()
 
 @dataclass(frozen=True)
 class StepReport:
-    """Means over the steps of the epoch so far; accuracy in percent."""
+    """The progress after a step; loss and accuracy (in percent) are means over the epoch so far."""
 
     epoch: int
     step: int
@@ -124,7 +124,7 @@ def train(
     )
     preprocessing = Preprocessing(tuple(data.mean), tuple(data.std))
     validation = Validation.of(data, config)
-    half = uses_bfloat16(config.precision, device)
+    bfloat16 = uses_bfloat16(config.precision, device)
     steps = steps_per_epoch(n, config)
 
     for epoch in range(finished_epochs, config.epochs):
@@ -140,7 +140,7 @@ def train(
             seed = derived_seed(config.seed, epoch, step, rank=processes.rank)
             images = augment(images, torch.Generator().manual_seed(seed))
             images = preprocessing(images).contiguous(memory_format=layout)
-            with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):
+            with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bfloat16):
                 logits = forward(images)
             loss = cross_entropy(logits, labels, label_smoothing=config.label_smoothing)
             # Gradients are averaged over the processes; parts may differ in size by one image.
@@ -171,7 +171,7 @@ def train(
             continue  # to the next step, where it waits for the first process
         line = {"epoch": epoch + 1, "rate": rate, **means}
         if validation is not None:
-            line |= validation.accuracy(backbone, preprocessing, half=half, device=device)
+            line |= validation.accuracy(backbone, preprocessing, bfloat16=bfloat16, device=device)
         log.append(line)
         if epoch_report is not None:
             epoch_report(line)

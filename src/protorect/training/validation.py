@@ -52,11 +52,11 @@ class Validation:
         backbone: Backbone,
         preprocessing: Preprocessing,
         *,
-        half: bool,
+        bfloat16: bool,
         device: str | torch.device,
     ) -> dict[str, float]:
         """Accuracy in percent and its 95 % interval, named as in the log."""
         images, labels = self.pictures.images, self.pictures.labels
-        features = embed(backbone, images, preprocessing, bfloat16=half, device=device)
+        features = embed(backbone, images, preprocessing, bfloat16=bfloat16, device=device)
         result = evaluate(features, labels, "cspn", episodes=self.episodes)[0]
         return {"validation": result.accuracy, "validation_ci95": result.ci95}
