@@ -28,7 +28,7 @@ def feature_file(tmp_path, feature_set):
 
 @pytest.fixture(scope="session")
 def colour_weights(tmp_path_factory):
-    """A network of 28 pixels with weights drawn at random: enough to tell colours apart."""
+    """A network of 28 pixels with random weights, which are enough to distinguish colors."""
     torch.manual_seed(0)
     network = build("conv64", channels=3, size=28)
     path = tmp_path_factory.mktemp("weights") / "conv64.safetensors"
@@ -50,7 +50,7 @@ def colors(tmp_path, colour_weights):
 
 @pytest.fixture(scope="session")
 def packed(tmp_path_factory):
-    """Noisy stripes of one direction and width a class: 8 classes to train, 5 and 5 to test."""
+    """Noisy stripes of one direction and width per class: 8 classes to train, 5 and 5 to test."""
     root = tmp_path_factory.mktemp("stripes")
     rng = np.random.default_rng(0)
     down, across = np.mgrid[:SIDE, :SIDE] / SIDE

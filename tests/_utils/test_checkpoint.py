@@ -194,7 +194,7 @@ HUGE = {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}
     ],
 )
 def test_sizes_are_checked_before_allocation(tmp_path, header, length):
-    # 4 TB cannot be allocated here, so a refusal as damaged shows that nobody tried.
+    # 4 TB cannot be allocated here, so a refusal as damaged shows that it was not tried.
     assert "damaged" in refusal(written(tmp_path, header, b"\0" * 16, length))
 
 

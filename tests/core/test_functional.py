@@ -1,4 +1,4 @@
-"""The batched equations against the slow reading of the paper in `reference/rectification.py`."""
+"""The batched equations against the slow reference in `reference/rectification.py`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def clusters(
 
 
 def read(given: Tasks, **options) -> list[paper.Rectification]:
-    """The slow reading of every task; `options` are those of `Options`."""
+    """The reference of every task; `options` are those of `Options`."""
     options["move"] = options.pop("shift", True)
     labels = given.labels.expand(len(given.support), -1)
     return [
@@ -70,8 +70,8 @@ def read(given: Tasks, **options) -> list[paper.Rectification]:
     ]
 
 
-def stacked(readings: list[paper.Rectification], field: str) -> np.ndarray:
-    return np.stack([np.asarray(getattr(reading, field)) for reading in readings])
+def stacked(references: list[paper.Rectification], field: str) -> np.ndarray:
+    return np.stack([np.asarray(getattr(reference, field)) for reference in references])
 
 
 def compare(got: Tensor, expected: np.ndarray, tolerance: dict = EXACT) -> None:
@@ -80,16 +80,16 @@ def compare(got: Tensor, expected: np.ndarray, tolerance: dict = EXACT) -> None:
 
 
 def check(given: Tasks, tolerance: dict = EXACT, **options) -> list[paper.Rectification]:
-    """`rectify` agrees with the reading in everything it returns."""
+    """`rectify` agrees with the reference in everything it returns."""
     got = functional.rectify(*given, Options(**options))
-    readings = read(given, **options)
+    references = read(given, **options)
     if options.get("shift", True):
-        compare(got.shift, stacked(readings, "xi"), tolerance)
+        compare(got.shift, stacked(references, "xi"), tolerance)
     else:
         assert got.shift is None
-    compare(got.prototypes, stacked(readings, "prototypes"), tolerance)
-    compare(got.scores, stacked(readings, "scores"), tolerance)
-    return readings
+    compare(got.prototypes, stacked(references, "prototypes"), tolerance)
+    compare(got.scores, stacked(references, "scores"), tolerance)
+    return references
 
 
 CHOICES = [
@@ -117,7 +117,7 @@ def test_rectify_is_the_paper(choice, z):
     check(clusters(), z=z, **choice)
 
 
-def test_the_tasks_used_here_tell_the_options_apart():
+def test_the_tasks_used_here_distinguish_the_options():
     """Otherwise an option that is ignored would pass unseen."""
     base = {"weighting": "samples", "shift": True, "rank": "cosine", "assignment": "predicted"}
     base |= {"z": 3, "epsilon": 10.0}
@@ -137,16 +137,16 @@ def test_the_tasks_used_here_tell_the_options_apart():
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 1000.0])
 @every_choice
 def test_any_sharpness(choice, epsilon):
-    readings = check(clusters(), epsilon=epsilon, z=3, **choice)
-    assert np.isfinite(stacked(readings, "scores")).all()
+    references = check(clusters(), epsilon=epsilon, z=3, **choice)
+    assert np.isfinite(stacked(references, "scores")).all()
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_the_scale_is_that_of_the_softmax_rank(scale):
     given = clusters((2, 2, 2), (9, 9, 9), seed=5)
     options = {"z": 3, "rank": "softmax"}
-    ten = [reading.chosen for reading in read(given, **options)]
-    assert [reading.chosen for reading in check(given, scale=scale, **options)] != ten
+    ten = [reference.chosen for reference in read(given, **options)]
+    assert [reference.chosen for reference in check(given, scale=scale, **options)] != ten
 
 
 @every_choice
@@ -192,7 +192,7 @@ def test_shift_eq_8_is_between_means_over_samples():
     compare(got, stacked(read(given), "xi"))
     prototypes = functional.basic_prototypes(given.support, given.labels, given.ways)
     of_classes = prototypes.mean(dim=-2) - functional.normalize(given.query).mean(dim=-2)
-    assert (got - of_classes).abs().max() > 0.1  # the unequal classes tell the two apart
+    assert (got - of_classes).abs().max() > 0.1  # the unequal classes distinguish the two
 
 
 def test_cosine_scores_are_of_directions():
@@ -207,9 +207,11 @@ def test_cosine_scores_are_of_directions():
 
 
 def test_predictions():
-    readings = read(clusters(), z=0)
-    scores = torch.from_numpy(stacked(readings, "scores"))
-    assert functional.predictions(scores).tolist() == [reading.predicted for reading in readings]
+    references = read(clusters(), z=0)
+    scores = torch.from_numpy(stacked(references, "scores"))
+    assert functional.predictions(scores).tolist() == [
+        reference.predicted for reference in references
+    ]
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["rows", "columns"])
@@ -229,7 +231,7 @@ def test_probabilities_eq_1(scale):
     compare(functional.probabilities(torch.from_numpy(scores), scale), np.array(expected))
 
 
-def test_probabilities_use_ten_unless_told():
+def test_the_default_scale_of_probabilities_is_ten():
     scores = torch.tensor([[[0.5, 0.25]]])
     assert torch.equal(functional.probabilities(scores), functional.probabilities(scores, 10.0))
 
@@ -243,9 +245,11 @@ def test_confident_queries(rank, assignment, z):
     scores = torch.from_numpy(stacked(basic, "scores"))
     places, taken = functional.confident_queries(scores, z, rank=rank, assignment=assignment)
     assert places.shape == taken.shape == (*scores.shape[:1], min(13 if z is None else z, 13), 3)
-    for task, reading in enumerate(basic):
+    for task, reference in enumerate(basic):
         for n in range(given.ways):
-            chosen = paper.pseudo_labelled(reading.queries, reading.basic, n, z, rank, assignment)
+            chosen = paper.pseudo_labelled(
+                reference.queries, reference.basic, n, z, rank, assignment
+            )
             got = places[task, :, n][taken[task, :, n]]
             assert sorted(got.tolist()) == sorted(chosen)
 
@@ -254,18 +258,18 @@ def test_confident_queries(rank, assignment, z):
 @both_weightings
 def test_sample_weights_eq_6(weighting, epsilon):
     given = clusters()
-    readings = read(given, weighting=weighting, epsilon=epsilon, z=3)
+    references = read(given, weighting=weighting, epsilon=epsilon, z=3)
     n_support, n_query = given.support.shape[1], given.query.shape[1]
-    shape = (len(readings), n_support + n_query, given.ways)
+    shape = (len(references), n_support + n_query, given.ways)
     scores, members, expected = np.zeros(shape), np.zeros(shape, dtype=bool), np.zeros(shape)
-    for task, reading in enumerate(readings):
-        samples = [*given.support[task].numpy(), *reading.queries]
-        scores[task] = [paper.cosines(x, reading.basic) for x in samples]
+    for task, reference in enumerate(references):
+        samples = [*given.support[task].numpy(), *reference.queries]
+        scores[task] = [paper.cosines(x, reference.basic) for x in samples]
         for n in range(given.ways):
             places = (given.labels[task] == n).nonzero().flatten().tolist()
-            places += [n_support + i for i in reading.chosen[n]]
+            places += [n_support + i for i in reference.chosen[n]]
             members[task, places, n] = True
-            expected[task, places, n] = reading.weights[n]
+            expected[task, places, n] = reference.weights[n]
     scores, members = torch.from_numpy(scores), torch.from_numpy(members)
     got = functional.sample_weights(functional.log_weights(scores, epsilon, weighting), members)
     compare(got, expected)
@@ -275,14 +279,14 @@ def test_sample_weights_eq_6(weighting, epsilon):
 @every_choice
 def test_rectified_prototypes_eq_5(choice):
     given = clusters()
-    readings = read(given, z=3, **choice)
-    query = torch.from_numpy(stacked(readings, "queries"))
-    basic = torch.from_numpy(stacked(readings, "basic"))
+    references = read(given, z=3, **choice)
+    query = torch.from_numpy(stacked(references, "queries"))
+    basic = torch.from_numpy(stacked(references, "basic"))
     scores = functional.cosine_scores(query, basic)
     got = functional.rectified_prototypes(
         given.support, given.labels, query, scores, basic, Options(z=3, **choice)
     )
-    compare(got, stacked(readings, "prototypes"))
+    compare(got, stacked(references, "prototypes"))
 
 
 # --- few, none and equal ------------------------------------------------------------------------
@@ -291,10 +295,10 @@ def test_rectified_prototypes_eq_5(choice):
 @every_choice
 def test_a_class_nobody_is_predicted_as_keeps_its_weighted_support(choice):
     given = clusters((6, 2, 6), (7, 0, 6), spread=0.3, far=2.0, seed=1)
-    readings = check(given, **choice)
+    references = check(given, **choice)
     if choice["assignment"] == "predicted":
-        assert all(not reading.chosen[1] for reading in readings)
-        assert all(len(reading.weights[1]) == 2 for reading in readings)
+        assert all(not reference.chosen[1] for reference in references)
+        assert all(len(reference.weights[1]) == 2 for reference in references)
 
 
 @every_choice
@@ -328,8 +332,8 @@ def test_identical_prototypes(weighting, shift):
     query = clusters().query
     support = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], dtype=torch.float64).expand(2, 3, 6)
     given = Tasks(support, torch.arange(3), query, 3)
-    readings = check(given, z=4, weighting=weighting, shift=shift)
-    assert all(len(reading.chosen[0]) == 4 for reading in readings)
+    references = check(given, z=4, weighting=weighting, shift=shift)
+    assert all(len(reference.chosen[0]) == 4 for reference in references)
 
 
 @every_choice
@@ -370,8 +374,8 @@ def test_a_class_of_zero_vectors(choice):
 def test_nothing_but_zero_vectors(choice):
     given = clusters()
     zeros = given._replace(support=given.support * 0, query=given.query * 0)
-    readings = check(zeros, z=None, **choice)
-    assert not stacked(readings, "scores").any()
+    references = check(zeros, z=None, **choice)
+    assert not stacked(references, "scores").any()
 
 
 @both_weightings
@@ -381,9 +385,9 @@ def test_a_query_that_the_shift_makes_zero(weighting, query):
     support = torch.tensor([[[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]], dtype=torch.float64)
     given = Tasks(support, torch.arange(2), torch.tensor([[query]], dtype=torch.float64), 2)
     for dtype, tolerance in ((torch.float64, EXACT), (torch.float32, CLOSE)):
-        readings = check(given.to(dtype), tolerance, weighting=weighting)
-        assert not stacked(readings, "scores").any()
-        assert readings[0].chosen == [[0], []]
+        references = check(given.to(dtype), tolerance, weighting=weighting)
+        assert not stacked(references, "scores").any()
+        assert references[0].chosen == [[0], []]
 
 
 # --- types and sizes of numbers -----------------------------------------------------------------
@@ -470,7 +474,7 @@ def test_the_defaults_are_the_contract():
         ("assignment", "overlap", "overlapping"),
     ],
 )
-def test_an_unknown_choice_is_told_the_nearest(name, given, meant):
+def test_an_unknown_choice_is_refused_with_the_nearest_one(name, given, meant):
     with pytest.raises(OptionError, match=f"unknown {name} '{given}'.* mean '{meant}'"):
         Options(**{name: given})
 

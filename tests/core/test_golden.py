@@ -1,6 +1,6 @@
 """Numbers that must never move: the five methods on a small task made by arithmetic alone.
 
-The expected scores were computed once by the slow reading of the paper. If the paper is read
+The expected scores were computed once by the slow reference implementation. If the paper is read
 differently one day, write them anew on purpose: `python tests/test_golden.py`.
 """
 
@@ -58,7 +58,7 @@ def test_every_method_is_there_and_they_all_differ():
 
 
 @pytest.mark.parametrize("method", OPTIONS)
-def test_the_slow_reading_stays(method):
+def test_the_reference_implementation_is_unchanged(method):
     scores = paper.scores(method, *task(), WAYS, z=Z)
     np.testing.assert_allclose(scores, expected(method), rtol=0, atol=1e-10)
 

@@ -93,34 +93,34 @@ def read(task: Task, chosen: Options) -> paper.Rectification:
 
 def clear_cut(task: Task, chosen: Options, gap: float = 1e-6) -> bool:
     """Whether no label, no choice of the Z and no direction hangs on a rounding."""
-    reading = read(task, chosen)
-    scores = [sorted(paper.cosines(x, reading.basic)) for x in reading.queries]
+    reference = read(task, chosen)
+    scores = [sorted(paper.cosines(x, reference.basic)) for x in reference.queries]
     return (
         (task.ways == 1 or all(row[-1] - row[-2] > gap for row in scores))
-        and shortest_moved(task, reading) > 0.01
-        and all(paper.length(x) > 0.01 for x in [*reading.basic, *reading.prototypes])
-        and all(boundary_is_clear(reading, chosen, n, gap) for n in range(task.ways))
+        and shortest_moved(task, reference) > 0.01
+        and all(paper.length(x) > 0.01 for x in [*reference.basic, *reference.prototypes])
+        and all(boundary_is_clear(reference, chosen, n, gap) for n in range(task.ways))
     )
 
 
-def shortest_moved(task: Task, reading: paper.Rectification) -> float:
+def shortest_moved(task: Task, reference: paper.Rectification) -> float:
     """The shortest of the queries after the shift, before they are normalised again."""
-    return min(paper.length(paper.normalised(x) + reading.xi) for x in task.query[0].numpy())
+    return min(paper.length(paper.normalised(x) + reference.xi) for x in task.query[0].numpy())
 
 
-def boundary_is_clear(reading: paper.Rectification, chosen: Options, n: int, gap: float) -> bool:
+def boundary_is_clear(reference: paper.Rectification, chosen: Options, n: int, gap: float) -> bool:
     """Whether the last query that joins class n is surer than the first that does not."""
 
     def joining(z: int | None) -> list[int]:
         return paper.pseudo_labelled(
-            reading.queries, reading.basic, n, z, chosen.rank, chosen.assignment
+            reference.queries, reference.basic, n, z, chosen.rank, chosen.assignment
         )
 
     everyone = joining(None)
     if chosen.z is None or len(everyone) <= chosen.z:
         return True
     last, next_one = (
-        paper.confidence(reading.queries[i], reading.basic, n, chosen.rank)
+        paper.confidence(reference.queries[i], reference.basic, n, chosen.rank)
         for i in everyone[chosen.z - 1 : chosen.z + 1]
     )
     return last - next_one > gap
@@ -139,11 +139,11 @@ def same(one: Tensor, other: Tensor) -> None:
 
 @steady
 @given(tasks(), options)
-def test_the_slow_reading_agrees(task, chosen):
+def test_the_reference_implementation_agrees(task, chosen):
     assume(clear_cut(task, chosen))
-    got, reading = rectify(task, chosen), read(task, chosen)
-    same(got.prototypes[0], torch.from_numpy(np.array(reading.prototypes)))
-    same(got.scores[0], torch.from_numpy(reading.scores))
+    got, reference = rectify(task, chosen), read(task, chosen)
+    same(got.prototypes[0], torch.from_numpy(np.array(reference.prototypes)))
+    same(got.scores[0], torch.from_numpy(reference.scores))
 
 
 # --- order and names ----------------------------------------------------------------------------
@@ -253,8 +253,8 @@ def test_turning_all_features_turns_the_prototypes_and_nothing_else(task, chosen
 @steady
 @given(tasks(), options, st.sampled_from([torch.float32, torch.float64]))
 def test_scores_are_cosines_and_prototypes_are_within_the_unit_ball(task, chosen, dtype):
-    reading = read(task, chosen)
-    assume(shortest_moved(task, reading) > 0.3)
+    reference = read(task, chosen)
+    assume(shortest_moved(task, reference) > 0.3)
     task = task._replace(support=task.support.to(dtype), query=task.query.to(dtype))
     got = rectify(task, chosen)
     assert got.scores.abs().max() <= 1 + 1e-5

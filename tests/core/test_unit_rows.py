@@ -43,7 +43,7 @@ def directions() -> Tensor:
 
 
 def each(function, features: Tensor, *others: Tensor) -> Tensor:
-    """A function of the reading on every row of every task."""
+    """A function of the reference on every row of every task."""
     return torch.from_numpy(
         np.array(
             [

@@ -101,44 +101,44 @@ def test_the_constructor_stores_and_does_nothing_else():
     ("option", "value"),
     [("z", -1), ("epsilon", -1.0), ("scale", np.inf), ("weighting", "sample"), ("rank", "cos")],
 )
-def test_a_wrong_option_is_told_at_fit(option, value):
-    X, y, pile = episode()
+def test_a_wrong_option_is_refused_by_fit(option, value):
+    X, y, unlabeled = episode()
     for rectify in (True, False):
         with pytest.raises(OptionError, match=option):
-            BDCSPN(**{option: value, "rectify": rectify}).fit(X, y, X_unlabeled=pile)
+            BDCSPN(**{option: value, "rectify": rectify}).fit(X, y, X_unlabeled=unlabeled)
         with pytest.raises(OptionError, match=option):
             BDCSPN(**{option: value, "rectify": rectify}).fit(X, y)
 
 
 def test_a_failed_fit_leaves_it_unfitted():
-    X, y, pile = episode()
+    X, y, unlabeled = episode()
     classifier = BDCSPN()
     with pytest.raises(DataError):
-        classifier.fit(X, y, X_unlabeled=pile[:, 1:])
+        classifier.fit(X, y, X_unlabeled=unlabeled[:, 1:])
     with pytest.raises(NotFittedError):
         classifier.predict(X)
 
 
 def test_grid_search_over_the_parameters():
-    X, y, pile = episode(shot=6, spread=2.0)
+    X, y, unlabeled = episode(shot=6, spread=2.0)
     grid = {"z": [0, 4, None], "weighting": ["samples", "classes"], "shift": [True, False]}
     search = GridSearchCV(BDCSPN(), grid, cv=3, error_score="raise")
-    search.fit(X, y, X_unlabeled=pile)
-    same(search.predict(pile), search.best_estimator_.transduction_)
-    # The folds were given the pile: without one, all these parameters come to the same.
+    search.fit(X, y, X_unlabeled=unlabeled)
+    same(search.predict(unlabeled), search.best_estimator_.transduction_)
+    # The folds were given X_unlabeled: without it, all these parameters give the same.
     assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
-def test_in_a_pipeline_with_and_without_the_pile():
-    X, y, pile = episode()
+def test_in_a_pipeline_with_and_without_unlabeled_features():
+    X, y, unlabeled = episode()
     pipeline = make_pipeline(StandardScaler(), PCA(5), BDCSPN()).fit(X, y)
-    assert pipeline.score(pile, np.repeat(np.arange(5), 60)) > 0.5
+    assert pipeline.score(unlabeled, np.repeat(np.arange(5), 60)) > 0.5
     with config_context(enable_metadata_routing=True):
         last = BDCSPN().set_fit_request(X_unlabeled=True)
         steps = [("scale", StandardScaler()), ("classify", last)]
-        pipeline = Pipeline(steps, transform_input=["X_unlabeled"]).fit(X, y, X_unlabeled=pile)
+        pipeline = Pipeline(steps, transform_input=["X_unlabeled"]).fit(X, y, X_unlabeled=unlabeled)
     scaler = StandardScaler().fit(X)
-    direct = BDCSPN().fit(scaler.transform(X), y, X_unlabeled=scaler.transform(pile))
+    direct = BDCSPN().fit(scaler.transform(X), y, X_unlabeled=scaler.transform(unlabeled))
     same(pipeline["classify"].prototypes_, direct.prototypes_)
 
 
@@ -148,42 +148,42 @@ def test_in_a_pipeline_with_and_without_the_pile():
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("ways", [2, 5])
 def test_it_is_the_method_of_the_reference(choice, ways):
-    X, y, pile = episode(ways)
+    X, y, unlabeled = episode(ways)
     options = {("move" if name == "shift" else name): value for name, value in choice.items()}
-    reading = rectify_episode(X, y, pile, ways, **options)
-    classifier = BDCSPN(**choice).fit(X, y, X_unlabeled=pile)
-    np.testing.assert_allclose(classifier.prototypes_, reading.prototypes, atol=1e-12)
-    np.testing.assert_allclose(classifier.shift_, reading.xi, atol=1e-12)
-    np.testing.assert_array_equal(classifier.transduction_, reading.scores.argmax(axis=1))
-    exponentials = np.exp(classifier.scale * reading.scores)
+    expected = rectify_episode(X, y, unlabeled, ways, **options)
+    classifier = BDCSPN(**choice).fit(X, y, X_unlabeled=unlabeled)
+    np.testing.assert_allclose(classifier.prototypes_, expected.prototypes, atol=1e-12)
+    np.testing.assert_allclose(classifier.shift_, expected.xi, atol=1e-12)
+    np.testing.assert_array_equal(classifier.transduction_, expected.scores.argmax(axis=1))
+    exponentials = np.exp(classifier.scale * expected.scores)
     shares = exponentials / exponentials.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(classifier.predict_proba(pile), shares, atol=1e-12)
-    scores = reading.scores if ways > 2 else reading.scores[:, 1] - reading.scores[:, 0]
-    np.testing.assert_allclose(classifier.decision_function(pile), scores, atol=1e-12)
+    np.testing.assert_allclose(classifier.predict_proba(unlabeled), shares, atol=1e-12)
+    scores = expected.scores if ways > 2 else expected.scores[:, 1] - expected.scores[:, 0]
+    np.testing.assert_allclose(classifier.decision_function(unlabeled), scores, atol=1e-12)
 
 
-def test_cspn_only_labels_the_pile():
-    X, y, pile = episode()
-    reading = rectify_episode(X, y, pile, 5, move=False, rectify=False)
-    classifier = CSPN().fit(X, y, X_unlabeled=pile)
-    np.testing.assert_allclose(classifier.prototypes_, reading.basic, atol=1e-12)
-    np.testing.assert_array_equal(classifier.transduction_, reading.predicted)
+def test_cspn_labels_the_unlabeled_features_by_basic_prototypes():
+    X, y, unlabeled = episode()
+    expected = rectify_episode(X, y, unlabeled, 5, move=False, rectify=False)
+    classifier = CSPN().fit(X, y, X_unlabeled=unlabeled)
+    np.testing.assert_allclose(classifier.prototypes_, expected.basic, atol=1e-12)
+    np.testing.assert_array_equal(classifier.transduction_, expected.predicted)
     same(classifier.prototypes_, CSPN().fit(X, y).prototypes_)
     same(classifier.shift_, np.zeros(24))
 
 
-def test_without_a_pile_it_is_cspn_and_nothing_stays_from_an_earlier_fit():
-    X, y, pile = episode()
-    alone = BDCSPN().fit(X, y, X_unlabeled=pile).fit(X, y)
+def test_without_unlabeled_features_it_is_cspn_whatever_was_fitted_before():
+    X, y, unlabeled = episode()
+    alone = BDCSPN().fit(X, y, X_unlabeled=unlabeled).fit(X, y)
     same(alone.prototypes_, CSPN().fit(X, y).prototypes_)
     same(alone.shift_, np.zeros(24))
     same(alone.transduction_, y[:0])
-    same(alone.predict_proba(pile), CSPN().fit(X, y).predict_proba(pile))
+    same(alone.predict_proba(unlabeled), CSPN().fit(X, y).predict_proba(unlabeled))
 
 
 def test_new_features_are_shifted_too():
-    X, y, pile = episode()
-    classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+    X, y, unlabeled = episode()
+    classifier = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     new = episode(seed=1)[2]
     moved = new / np.linalg.norm(new, axis=1, keepdims=True) + classifier.shift_
     assert np.abs(classifier.shift_).max() > 0.05
@@ -207,7 +207,7 @@ def misaligned(array):
 
 
 def nearly_tied(n=9000, dim=70):
-    """A pile in which rounding decides: two classes whose cosines differ by about nothing."""
+    """Unlabeled features in which rounding decides: the cosines of two classes nearly agree."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=dim)
     second = rng.normal(size=dim)
@@ -215,41 +215,49 @@ def nearly_tied(n=9000, dim=70):
     noise = rng.normal(size=(n, dim))
     for direction in np.linalg.qr(np.stack([first, second]).T)[0].T:
         noise -= np.outer(noise @ direction, direction)
-    pile = (middle + noise).astype(np.float32)
-    return np.stack([first, second]).astype(np.float32), np.array([0, 1]), pile
+    unlabeled = (middle + noise).astype(np.float32)
+    return np.stack([first, second]).astype(np.float32), np.array([0, 1]), unlabeled
 
 
 @pytest.mark.parametrize("classifier", BOTH, ids=str)
-def test_predict_answers_the_pile_as_fit_did(classifier):
-    X, y, pile = nearly_tied()
-    classifier = clone(classifier).fit(X, y, X_unlabeled=pile)
+def test_predict_of_the_unlabeled_features_is_their_transduction(classifier):
+    X, y, unlabeled = nearly_tied()
+    classifier = clone(classifier).fit(X, y, X_unlabeled=unlabeled)
     if not classifier.get_params().get("shift", False):
         assert 0.2 < classifier.transduction_.mean() < 0.8  # rounding does decide
-    for again in (pile, pile.copy(), np.asfortranarray(pile), misaligned(pile), pile[::-1][::-1]):
+    for again in (
+        unlabeled,
+        unlabeled.copy(),
+        np.asfortranarray(unlabeled),
+        misaligned(unlabeled),
+        unlabeled[::-1][::-1],
+    ):
         same(classifier.predict(again), classifier.transduction_)
-    same(classifier.predict(torch.from_numpy(pile)), classifier.transduction_)
-    first = classifier.decision_function(pile)
-    same(classifier.decision_function(misaligned(pile)), first)
-    same(classifier.decision_function(np.asfortranarray(pile)), first)
+    same(classifier.predict(torch.from_numpy(unlabeled)), classifier.transduction_)
+    first = classifier.decision_function(unlabeled)
+    same(classifier.decision_function(misaligned(unlabeled)), first)
+    same(classifier.decision_function(np.asfortranarray(unlabeled)), first)
 
 
 def test_of_equals_the_first_class_wins():
     X, y = np.eye(3), ["c", "b", "a"]
-    pile = np.ones((5000, 3))
-    classifier = BDCSPN(shift=False, z=0).fit(X, y, X_unlabeled=pile)
+    unlabeled = np.ones((5000, 3))
+    classifier = BDCSPN(shift=False, z=0).fit(X, y, X_unlabeled=unlabeled)
     assert set(classifier.transduction_) == {"a"}
-    assert set(classifier.predict(pile)) == {"a"}
+    assert set(classifier.predict(unlabeled)) == {"a"}
 
 
 @pytest.mark.parametrize("classifier", BOTH, ids=str)
 def test_answers_do_not_depend_on_earlier_calls(classifier):
-    X, y, pile = episode(dtype=np.float32)
-    once = clone(classifier).fit(X, y, X_unlabeled=pile)
-    twice = clone(classifier).fit(pile[:10], np.arange(10) % 2).fit(X, y, X_unlabeled=pile)
+    X, y, unlabeled = episode(dtype=np.float32)
+    once = clone(classifier).fit(X, y, X_unlabeled=unlabeled)
+    twice = (
+        clone(classifier).fit(unlabeled[:10], np.arange(10) % 2).fit(X, y, X_unlabeled=unlabeled)
+    )
     same(once.prototypes_, twice.prototypes_)
     same(once.shift_, twice.shift_)
-    same(once.predict_proba(pile), twice.predict_proba(pile))
-    same(once.predict_proba(pile), once.predict_proba(pile))
+    same(once.predict_proba(unlabeled), twice.predict_proba(unlabeled))
+    same(once.predict_proba(unlabeled), once.predict_proba(unlabeled))
 
 
 # --- what goes in --------------------------------------------------------------------------------
@@ -257,89 +265,97 @@ def test_answers_do_not_depend_on_earlier_calls(classifier):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_floating_type_is_kept(dtype):
-    X, y, pile = episode(dtype=dtype)
-    classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+    X, y, unlabeled = episode(dtype=dtype)
+    classifier = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     assert classifier.prototypes_.dtype == classifier.shift_.dtype == dtype
-    assert classifier.predict_proba(pile).dtype == dtype
-    assert classifier.decision_function(pile).dtype == dtype
+    assert classifier.predict_proba(unlabeled).dtype == dtype
+    assert classifier.decision_function(unlabeled).dtype == dtype
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_halves_are_computed_in_float32(dtype):
-    X, y, pile = episode(dtype=np.float32)
-    X, pile = torch.from_numpy(X).to(dtype), torch.from_numpy(pile).to(dtype)
-    halves = BDCSPN().fit(X, y, X_unlabeled=pile)
-    singles = BDCSPN().fit(X.float(), y, X_unlabeled=pile.float())
+    X, y, unlabeled = episode(dtype=np.float32)
+    X, unlabeled = torch.from_numpy(X).to(dtype), torch.from_numpy(unlabeled).to(dtype)
+    halves = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
+    singles = BDCSPN().fit(X.float(), y, X_unlabeled=unlabeled.float())
     same(halves.prototypes_, singles.prototypes_)
-    same(halves.predict_proba(pile), singles.predict_proba(pile.float()))
+    same(halves.predict_proba(unlabeled), singles.predict_proba(unlabeled.float()))
     if dtype == torch.float16:
-        same(BDCSPN().fit(X.numpy(), y, X_unlabeled=pile.numpy()).shift_, singles.shift_)
+        same(BDCSPN().fit(X.numpy(), y, X_unlabeled=unlabeled.numpy()).shift_, singles.shift_)
 
 
 def test_tensors_also_with_gradients():
-    X, y, pile = episode(dtype=np.float32)
-    plain = BDCSPN().fit(X, y, X_unlabeled=pile)
-    X, pile = torch.tensor(X, requires_grad=True), torch.tensor(pile, requires_grad=True)
+    X, y, unlabeled = episode(dtype=np.float32)
+    plain = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
+    X, unlabeled = torch.tensor(X, requires_grad=True), torch.tensor(unlabeled, requires_grad=True)
     for labels in (torch.from_numpy(y), list(torch.from_numpy(y))):
-        classifier = BDCSPN().fit(X, labels, X_unlabeled=pile * 1)
+        classifier = BDCSPN().fit(X, labels, X_unlabeled=unlabeled * 1)
         same(classifier.classes_, plain.classes_)
         same(classifier.prototypes_, plain.prototypes_)
-        same(classifier.predict(pile), plain.transduction_)
+        same(classifier.predict(unlabeled), plain.transduction_)
 
 
-def test_the_pile_decides_between_two_floating_types():
-    X, y, pile = episode()
-    single = pile.astype(np.float32)
+def test_the_unlabeled_features_decide_between_two_floating_types():
+    X, y, unlabeled = episode()
+    single = unlabeled.astype(np.float32)
     # No float32 is as long as these, but their directions are all that counts.
     mixed = BDCSPN().fit(X * 1e150, y, X_unlabeled=single)
     assert mixed.prototypes_.dtype == np.float32
     whole = BDCSPN().fit(X.astype(np.float32), y, X_unlabeled=single)
     np.testing.assert_allclose(mixed.prototypes_, whole.prototypes_, atol=1e-6)
-    assert mixed.predict_proba(pile * 1e150).dtype == np.float64
-    np.testing.assert_allclose(mixed.predict_proba(pile * 1e150), whole.predict_proba(single), 1e-5)
+    assert mixed.predict_proba(unlabeled * 1e150).dtype == np.float64
+    np.testing.assert_allclose(
+        mixed.predict_proba(unlabeled * 1e150), whole.predict_proba(single), 1e-5
+    )
 
 
 def test_frames_and_their_column_names():
-    X, y, pile = episode()
+    X, y, unlabeled = episode()
     names = [f"f{i}" for i in range(24)]
-    X, pile = pd.DataFrame(X, columns=names), pd.DataFrame(pile, columns=names)
+    X, unlabeled = pd.DataFrame(X, columns=names), pd.DataFrame(unlabeled, columns=names)
     y = pd.Series(y, index=X.index).map(lambda way: f"class {way}")
-    classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+    classifier = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     assert list(classifier.feature_names_in_) == names
-    same(classifier.predict(pile), classifier.transduction_)
-    plain = BDCSPN().fit(X.to_numpy(), y, X_unlabeled=pile.to_numpy())
+    same(classifier.predict(unlabeled), classifier.transduction_)
+    plain = BDCSPN().fit(X.to_numpy(), y, X_unlabeled=unlabeled.to_numpy())
     same(classifier.transduction_, plain.transduction_)
     with pytest.raises(DataError, match=r"X_unlabeled: The feature names should match"):
-        BDCSPN().fit(X, y, X_unlabeled=pile[names[::-1]])
+        BDCSPN().fit(X, y, X_unlabeled=unlabeled[names[::-1]])
 
 
 def test_memory_that_cannot_be_written_to_or_runs_backwards(tmp_path):
-    X, y, pile = episode(dtype=np.float32)
-    np.save(tmp_path / "pile.npy", pile)
-    mapped = np.load(tmp_path / "pile.npy", mmap_mode="r")
+    X, y, unlabeled = episode(dtype=np.float32)
+    np.save(tmp_path / "unlabeled.npy", unlabeled)
+    mapped = np.load(tmp_path / "unlabeled.npy", mmap_mode="r")
     X.setflags(write=False)
-    plain = BDCSPN().fit(X, y, X_unlabeled=pile)
+    plain = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     same(BDCSPN().fit(X, y, X_unlabeled=mapped).prototypes_, plain.prototypes_)
-    backwards = BDCSPN().fit(X[::-1], y[::-1], X_unlabeled=pile[::-1])
+    backwards = BDCSPN().fit(X[::-1], y[::-1], X_unlabeled=unlabeled[::-1])
     np.testing.assert_allclose(backwards.prototypes_, plain.prototypes_, atol=1e-6)
-    assert np.array_equal(np.load(tmp_path / "pile.npy"), pile)
+    assert np.array_equal(np.load(tmp_path / "unlabeled.npy"), unlabeled)
 
 
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda pile: np.where(pile == pile[0, 0], np.nan, pile), "X_unlabeled: .* NaN"),
-        (lambda pile: np.where(pile == pile[0, 0], np.inf, pile), "X_unlabeled: .* infinity"),
-        (lambda pile: pile[:, :-1], "X_unlabeled: .* 23 features.* 24 features"),
-        (lambda pile: pile[:0], "X_unlabeled: .* 0 sample"),
-        (lambda pile: pile[0], "X_unlabeled: .* 1D array"),
+        (
+            lambda unlabeled: np.where(unlabeled == unlabeled[0, 0], np.nan, unlabeled),
+            "X_unlabeled: .* NaN",
+        ),
+        (
+            lambda unlabeled: np.where(unlabeled == unlabeled[0, 0], np.inf, unlabeled),
+            "X_unlabeled: .* infinity",
+        ),
+        (lambda unlabeled: unlabeled[:, :-1], "X_unlabeled: .* 23 features.* 24 features"),
+        (lambda unlabeled: unlabeled[:0], "X_unlabeled: .* 0 sample"),
+        (lambda unlabeled: unlabeled[0], "X_unlabeled: .* 1D array"),
     ],
 )
-def test_a_pile_that_cannot_be_used(spoil, sentence):
-    X, y, pile = episode()
+def test_unlabeled_features_that_cannot_be_used(spoil, sentence):
+    X, y, unlabeled = episode()
     for kind in (CSPN, BDCSPN):
         with pytest.raises(DataError, match=sentence):
-            kind().fit(X, y, X_unlabeled=spoil(pile))
+            kind().fit(X, y, X_unlabeled=spoil(unlabeled))
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -359,14 +375,14 @@ def test_a_pile_that_cannot_be_used(spoil, sentence):
 )
 @pytest.mark.parametrize("form", [list, tuple, np.array, pd.Series, lambda y: np.array(y, object)])
 def test_labels_of_one_kind_are_sorted(labels, form):
-    X, codes, pile = episode(len(labels))
+    X, codes, unlabeled = episode(len(labels))
     y = [labels[code] for code in codes]
-    classifier = BDCSPN().fit(X, form(y), X_unlabeled=pile)
+    classifier = BDCSPN().fit(X, form(y), X_unlabeled=unlabeled)
     assert classifier.classes_.tolist() == sorted(labels)
     assert {type(label) for label in classifier.classes_.tolist()} == {type(labels[0])}
-    numbered = BDCSPN().fit(X, codes, X_unlabeled=pile)
+    numbered = BDCSPN().fit(X, codes, X_unlabeled=unlabeled)
     assert classifier.transduction_.tolist() == [labels[code] for code in numbered.transduction_]
-    same(classifier.predict(pile), classifier.transduction_)
+    same(classifier.predict(unlabeled), classifier.transduction_)
 
 
 class Animal(Enum):
@@ -390,15 +406,15 @@ class Animal(Enum):
 )
 @pytest.mark.parametrize("form", [list, tuple, pd.Series])
 def test_other_labels_keep_their_type_in_the_order_they_appear(labels, form):
-    X, codes, pile = episode(len(labels))
+    X, codes, unlabeled = episode(len(labels))
     y = [labels[code] for code in codes]
-    classifier = BDCSPN().fit(X, form(y), X_unlabeled=pile)
+    classifier = BDCSPN().fit(X, form(y), X_unlabeled=unlabeled)
     assert classifier.classes_.tolist() == labels
-    answers = classifier.predict(pile).tolist()
-    assert answers == classifier.transduction_.tolist()
-    numbered = BDCSPN().fit(X, codes, X_unlabeled=pile).transduction_
-    assert answers == [labels[code] for code in numbered]
-    assert [type(answer) for answer in answers] == [type(labels[code]) for code in numbered]
+    predicted = classifier.predict(unlabeled).tolist()
+    assert predicted == classifier.transduction_.tolist()
+    numbered = BDCSPN().fit(X, codes, X_unlabeled=unlabeled).transduction_
+    assert predicted == [labels[code] for code in numbered]
+    assert [type(answer) for answer in predicted] == [type(labels[code]) for code in numbered]
 
 
 def test_labels_that_cannot_be_used():
@@ -435,9 +451,9 @@ def test_labels_that_cannot_be_used():
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_saved_one_predicts_the_same(tmp_path, labels, dtype):
-    X, codes, pile = episode(len(labels), dtype=dtype)
+    X, codes, unlabeled = episode(len(labels), dtype=dtype)
     y = [labels[code] for code in codes]
-    classifier = BDCSPN(z=np.int64(3), epsilon=2.0, scale=5.0).fit(X, y, X_unlabeled=pile)
+    classifier = BDCSPN(z=np.int64(3), epsilon=2.0, scale=5.0).fit(X, y, X_unlabeled=unlabeled)
     classifier.save(tmp_path / "clf.safetensors")
     loaded = BDCSPN.load(tmp_path / "clf.safetensors")
     assert loaded.get_params() == classifier.get_params()
@@ -445,12 +461,12 @@ def test_a_saved_one_predicts_the_same(tmp_path, labels, dtype):
         same(getattr(loaded, name), getattr(classifier, name))
     assert [type(a) for a in loaded.classes_] == [type(a) for a in classifier.classes_]
     assert loaded.n_features_in_ == 24
-    same(loaded.predict(pile), classifier.transduction_)
-    same(loaded.predict_proba(pile), classifier.predict_proba(pile))
+    same(loaded.predict(unlabeled), classifier.transduction_)
+    same(loaded.predict_proba(unlabeled), classifier.predict_proba(unlabeled))
     assert not hasattr(loaded, "transduction_")
     assert not hasattr(loaded, "feature_names_in_")
     with pytest.raises(ValueError, match="expecting 24 features"):
-        loaded.predict(pile[:, 1:])
+        loaded.predict(unlabeled[:, 1:])
 
 
 def test_arrays_of_short_labels_keep_their_type(tmp_path):
@@ -550,9 +566,9 @@ def test_no_second_copy_of_the_unlabeled_features():
 
 
 def test_predicting_without_warnings_in_threads():
-    X, y, pile = episode(dtype=np.float32)
-    classifier = BDCSPN().fit(X, y, X_unlabeled=pile)
+    X, y, unlabeled = episode(dtype=np.float32)
+    classifier = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
         warnings.simplefilter("error")
-        for answer in pool.map(classifier.predict, [pile] * 20):
+        for answer in pool.map(classifier.predict, [unlabeled] * 20):
             same(answer, classifier.transduction_)

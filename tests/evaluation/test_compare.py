@@ -81,7 +81,7 @@ def test_a_set_too_small_for_any_episode_is_refused_by_name():
 def test_progress_counts_all_there_is():
     seen = []
     tables = {"one": features(12), "two": features(12)}
-    compare(tables, "cspn", shot=[1], episodes=5, progress=lambda *told: seen.append(told))
+    compare(tables, "cspn", shot=[1], episodes=5, progress=lambda *counts: seen.append(counts))
     assert seen[-1] == (30, 30)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 

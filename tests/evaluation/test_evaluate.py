@@ -9,11 +9,11 @@ from protorect.methods import PAPER
 from reference import rectification as reference
 
 
-@pytest.mark.parametrize("world", [{}, {"dirichlet": 1.0}, {"distractors": 2}])
+@pytest.mark.parametrize("setting", [{}, {"dirichlet": 1.0}, {"distractors": 2}])
 @pytest.mark.parametrize("shot", [1, 5])
-def test_every_prediction_agrees_with_the_slow_reading_of_the_paper(shot, world):
+def test_every_prediction_agrees_with_the_reference_implementation(shot, setting):
     features, labels = clusters(dtype=np.float32)
-    episodes = sample_episodes(labels, shot=shot, episodes=5, seed=1, **world)
+    episodes = sample_episodes(labels, shot=shot, episodes=5, seed=1, **setting)
     results = evaluate(features, labels, PAPER, shot=shot, episodes=episodes)
     ways = np.repeat(np.arange(5), shot)
     for result in results:
@@ -61,12 +61,12 @@ def test_distractors_are_not_scored(feature_set):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_batches_do_not_change_the_predictions(monkeypatch, feature_set, name):
-    whole = evaluate(*feature_set, [name], shot=5, episodes=23)[0]
-    monkeypatch.setattr("protorect.evaluation.tasks.BATCH_BYTES", 80_000)
-    parts = evaluate(*feature_set, [name], shot=5, episodes=23)[0]
+    whole = evaluate(*feature_set, [name], shot=5, episodes=7)[0]
+    monkeypatch.setattr("protorect.evaluation.tasks.BATCH_BYTES", 80_000)  # three episodes
+    parts = evaluate(*feature_set, [name], shot=5, episodes=7)[0]
     assert (whole.predictions == parts.predictions).all()
     monkeypatch.setattr("protorect.evaluation.tasks.BATCH_BYTES", 1)  # one episode at a time
-    single = evaluate(*feature_set, [name], shot=5, episodes=23)[0]
+    single = evaluate(*feature_set, [name], shot=5, episodes=7)[0]
     assert (whole.predictions == single.predictions).all()
 
 
@@ -87,7 +87,7 @@ def test_other_floating_types(dtype):
     assert result.accuracy == pytest.approx(expected.accuracy, abs=0.5)
 
 
-def test_labels_may_be_names_and_the_device_may_be_said(feature_set):
+def test_labels_may_be_names_and_the_device_may_be_given(feature_set):
     features, labels = feature_set
     names = np.array([f"bird {label:02}" for label in labels])
     by_name = evaluate(features, names, ["bd-cspn"], shot=1, episodes=30, device="cpu")[0]

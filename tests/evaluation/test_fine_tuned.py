@@ -64,7 +64,7 @@ def test_progress_and_the_same_results_again(made):
             [QUICK, large],
             shot=[1],
             episodes=episodes,
-            progress=lambda *told: seen.append(told),
+            progress=lambda *counts: seen.append(counts),
         )
         assert [one.method for one in results] == [QUICK.name, large.name]
     assert seen == 2 * [(done, 6) for done in range(1, 7)]

@@ -34,12 +34,8 @@ BLOCK_VALUES = 2**20  # converted to float64 at once: 8 MB
 class ClassMoments:
     """The two moments of eq. (16), of one class or averaged over classes.
 
-    Parameters
-    ----------
-    variance
-        lambda, the summed variance of the normalized features.
-    expectation
-        alpha, the squared norm of their mean.
+    `variance` is lambda, the summed variance of the normalized features; `expectation` is alpha,
+    the squared norm of their mean.
     """
 
     variance: float
@@ -54,14 +50,9 @@ class ClassMoments:
 def class_moments(features: Array, labels: Array) -> ClassMoments:
     """Moments of the normalized features, averaged over the classes.
 
-    Needs memory for one block of rows and one sum per class (classes, dim) in float64.
-
-    Parameters
-    ----------
-    features
-        (n, dim), of any real type; they are normalized here.
-    labels
-        (n,), whole numbers or names. A class with a single row has no variance: DataError.
+    Features (n, dim) of any real type are normalized here; labels (n,) are whole numbers or names.
+    A class with a single row has no variance: DataError. Needs memory for one block of rows and
+    one sum per class (classes, dim) in float64.
     """
     codes, counts = _classes(labels, tuple(features.shape))
     sums, nonzero = _class_sums(features, codes, len(counts))
@@ -82,12 +73,7 @@ def cosine_lower_bound(moments: ClassMoments, samples: float | Numbers) -> Curve
     is a bound up to the first-order approximation of eq. (12): for simulated Gaussian classes it
     exceeded the true value by at most 0.014 in 2 dimensions, 0.004 in 4, 0.0002 in 32, at T = 2.
 
-    Parameters
-    ----------
-    moments
-        Of a class, from `class_moments`.
-    samples
-        T, 1 or more: a number or an array; the result has its shape.
+    `samples` is T, 1 or more: a number or an array, whose shape the result has.
     """
     count = np.asarray(samples, dtype=np.float64)
     if not (count >= 1).all():
@@ -103,12 +89,8 @@ def accuracy_coefficient(moments: ClassMoments, accuracy_by_shot: Mapping[int, f
     The paper takes eta from the 1-shot and the 5-shot accuracy and does not say how. Here it is the
     least-squares fit of accuracy = eta x bound(K) over the shots.
 
-    Parameters
-    ----------
-    moments
-        Of the features the accuracies were measured on.
-    accuracy_by_shot
-        Accuracy for each K, such as {1: 60.0, 5: 80.0}; eta is in the same unit.
+    `accuracy_by_shot` has an accuracy for each K, such as {1: 60.0, 5: 80.0}, measured on the
+    features of `moments`; eta has the same unit.
     """
     if not accuracy_by_shot:
         raise OptionError("no accuracy was given; give one or more, such as {1: 60.0, 5: 80.0}.")
@@ -127,16 +109,8 @@ def accuracy_coefficient(moments: ClassMoments, accuracy_by_shot: Mapping[int, f
 def expected_accuracy(moments: ClassMoments, eta: float, shot: int, z: float | Numbers) -> Curve:
     """Accuracy with Z pseudo-labeled samples added to K labeled ones of each class, eq. (25).
 
-    Parameters
-    ----------
-    moments
-        From `class_moments`.
-    eta
-        From `accuracy_coefficient`; the result has its unit, and is not clipped at 100 %.
-    shot
-        K, 1 or more.
-    z
-        Z, 0 or more: a number or an array; the result has its shape.
+    `eta` is from `accuracy_coefficient`; the result has its unit, and is not clipped at 100 %.
+    `shot` is K, 1 or more; `z` is Z, 0 or more: a number or an array, whose shape the result has.
     """
     added = np.asarray(z, dtype=np.float64)
     if not (shot >= 1 and (added >= 0).all()):

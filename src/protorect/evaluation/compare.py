@@ -22,17 +22,7 @@ ALPHA = 0.05  # of the critical difference
 
 @dataclass(frozen=True)
 class Setting:
-    """How the queries of an episode are sampled.
-
-    Parameters
-    ----------
-    name
-        Shown in tables.
-    dirichlet
-        Concentration of the class proportions; None for equal classes.
-    distractors
-        Number of distractor classes among the queries.
-    """
+    """How the queries of an episode are sampled, see `sample_episodes`; `name` is for tables."""
 
     name: str
     dirichlet: float | None = None
@@ -80,16 +70,10 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The results of all methods on all feature sets, in all settings.
+    """The results of all methods, in the order of `methods`, on all feature sets and settings.
 
-    Parameters
-    ----------
-    methods
-        Names, in the order of every column's results.
-    columns
-        One for each feature set, setting and shot.
-    skipped
-        The settings that a feature set is too small for.
+    `columns` has one for each feature set, setting and shot; `skipped` are the settings that a
+    feature set is too small for.
     """
 
     methods: tuple[str, ...]
@@ -190,14 +174,8 @@ def compare(
                 )
             except ProtorectError as error:
                 raise type(error)(f"{name}: {error}") from error
-            columns += _columns(name, setting, shot, results)
+            columns += [
+                Column(name, setting.name, k, tuple(r for r in results if r.shot == k))
+                for k in shot
+            ]
     return Comparison(tuple(one.name for one in chosen), tuple(columns), tuple(skipped))
-
-
-def _columns(
-    name: str, setting: Setting, shots: Sequence[int], results: Sequence[Result]
-) -> list[Column]:
-    return [
-        Column(name, setting.name, shot, tuple(r for r in results if r.shot == shot))
-        for shot in shots
-    ]

@@ -21,16 +21,9 @@ from protorect.errors import DataError
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Feature rows on a device, with the inverse of their norms.
+    """Feature rows (n, dim) on a device with their labels (n,), numbers or strings.
 
-    Parameters
-    ----------
-    rows
-        (n, dim), floating point of any width.
-    scale
-        (n,), one over the norm of each row; 0 for a zero row.
-    labels
-        (n,), the class of every row: numbers or strings.
+    `scale` (n,) is one over the norm of each row, 0 for a zero row.
     """
 
     rows: Tensor

@@ -33,14 +33,9 @@ from protorect.methods import PictureMethod
 
 @dataclass(frozen=True)
 class Pictures:
-    """A trained network and pictures.
+    """A trained network with its preprocessing, and the pictures of a feature table.
 
-    Parameters
-    ----------
-    backbone, preprocessing
-        The network, and the preprocessing of its pictures.
-    images
-        (n, height, width, channels) uint8; row i is the picture behind row i of the features.
+    `images` are (n, height, width, channels), uint8, in the order of the features.
     """
 
     backbone: Backbone

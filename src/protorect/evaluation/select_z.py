@@ -21,18 +21,10 @@ Z = int | None
 
 @dataclass(frozen=True)
 class Choice:
-    """The Z selected for one method at one shot.
+    """The Z selected for one method at one shot: the most accurate, the smallest of several.
 
-    Parameters
-    ----------
-    method, shot
-        Name of the method, number of support samples of each class.
-    z
-        The most accurate one, the smallest of several; None for no limit.
-    tried
-        All candidates.
-    accuracy
-        (len(tried),), in percent on the validation episodes.
+    `accuracy` is that of each candidate in `tried`, in percent on the validation episodes. A Z of
+    None is no limit.
     """
 
     method: str

@@ -19,14 +19,9 @@ _SCORE_ARRAYS = 8  # arrays of the size of the scores that a method may hold at 
 class TaskBatch(NamedTuple):
     """Consecutive episodes as tensors.
 
-    Parameters
-    ----------
-    part
-        Positions of these episodes among all.
-    support, query
-        (tasks, way x shot, dim) and (tasks, n_query, dim).
-    labels
-        (way x shot,), class position of each support sample, the same in every task.
+    `part` are their positions among all episodes. `support` is (tasks, way x shot, dim), `query`
+    (tasks, n_query, dim), and `labels` (way x shot,) are the class positions of the support, which
+    are the same in every task.
     """
 
     part: slice
