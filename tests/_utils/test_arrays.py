@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from protorect import DataError
-from protorect._utils.arrays import load_arrays, save_arrays
+from protorect._utils.arrays import create_array, load_arrays, save_arrays
 
 
 class Bomb:
@@ -122,3 +122,11 @@ def test_a_pipe_is_refused_with_what_to_do(tmp_path):
     os.mkfifo(tmp_path / "p.npz")
     with pytest.raises(DataError, match="not a regular file"):
         load_arrays(tmp_path / "p.npz", ("x",))
+
+
+def test_a_created_array_is_a_npy_file_that_can_be_written(tmp_path):
+    array = create_array(tmp_path / "a.npy", "<f4", (3, 2))
+    assert array.tolist() == [[0, 0]] * 3
+    array[1] = 5
+    array.flush()
+    assert np.load(tmp_path / "a.npy").tolist() == [[0, 0], [5, 5], [0, 0]]
