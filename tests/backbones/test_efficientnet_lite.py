@@ -34,7 +34,7 @@ def as_shipped() -> dict[str, torch.Tensor]:
 
 def test_every_tensor_of_the_file_is_used_once():
     network, head = build("efficientnet-lite0", size=28), imagenet_head()
-    used = {**network.state_dict(), "_fc.weight": head.weight, "_fc.bias": head.bias}
+    used = {**network.state_dict(), "classifier.weight": head.weight, "classifier.bias": head.bias}
     stored = {efficientnet_lite_weights.renamed(name): t for name, t in as_shipped().items()}
     assert len(stored) == len(as_shipped()) == len(used)
     assert all(torch.equal(used[name], stored[name]) for name in used)

@@ -1,10 +1,8 @@
-"""A packed data set of noise and untrained weights: what is tested is the way, not the features."""
+"""A packed data set of noise and untrained weights."""
 
 import pytest
 
 from helpers.packed import pack_noise, save_weights
-
-SIDE, CLASSES = 28, 4
 
 
 @pytest.fixture(scope="session")
@@ -19,5 +17,5 @@ def weights(tmp_path_factory):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of eight pictures, so that a hundred are thirteen."""
+    """Blocks of eight pictures, so that 100 pictures are 13 blocks."""
     monkeypatch.setattr("protorect.backbones.inference._LARGEST_BATCH", 8)

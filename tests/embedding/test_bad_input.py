@@ -1,4 +1,4 @@
-"""What a user may get wrong: one sentence, exit code 2, nothing left behind."""
+"""Wrong input of `protorect extract`: one sentence, exit code 2, no files left."""
 
 import os
 
@@ -14,20 +14,20 @@ from protorect.cli import main
 
 @pytest.fixture
 def refused(tmp_path, capsys):
-    """Run the command, and return the sentence it ends with."""
+    """Run the command, and return its error message."""
 
-    def run(source, pictures, out, *more):
+    def run(source, pictures, out, *options):
         before = sorted(os.listdir(tmp_path))
-        assert main(["extract", str(source), str(pictures), "--out", str(out), *more]) == 2
+        assert main(["extract", str(source), str(pictures), "--out", str(out), *options]) == 2
         assert sorted(os.listdir(tmp_path)) == before
-        said = capsys.readouterr().err.strip()
-        assert len(said.splitlines()) == 1
-        return said
+        message = capsys.readouterr().err.strip()
+        assert len(message.splitlines()) == 1
+        return message
 
     return run
 
 
-def test_weights_that_are_none(weights, noise, tmp_path, refused):
+def test_files_without_usable_weights(weights, noise, tmp_path, refused):
     out = tmp_path / "f.npz"
     bad = tmp_path / "w.safetensors"
     assert "Did you mean 'omniglot-conv64'?" in refused("omniglot", noise, out)
@@ -56,12 +56,12 @@ def test_weights_that_are_none(weights, noise, tmp_path, refused):
         ({"std": None}, "does not say which backbone it is"),
     ],
 )
-def test_weights_whose_card_is_wrong(changes, message, noise, tmp_path, refused):
+def test_weights_with_a_wrong_card(changes, message, noise, tmp_path, refused):
     bad = save_weights(tmp_path / "w.safetensors", **changes)
     assert message in refused(bad, noise, tmp_path / "f.npz")
 
 
-def test_pictures_that_are_none(weights, tmp_path, refused):
+def test_folders_without_pictures(weights, tmp_path, refused):
     out = tmp_path / "f.npz"
     assert "there is no file or folder" in refused(weights, tmp_path / "nowhere", out)
     (tmp_path / "empty").mkdir()
@@ -73,7 +73,7 @@ def test_pictures_that_are_none(weights, tmp_path, refused):
     assert "has no readable picture" in refused(weights, tmp_path / "broken", out)
 
 
-def test_places_that_cannot_be_written(weights, noise, tmp_path, refused):
+def test_outputs_that_cannot_be_written(weights, noise, tmp_path, refused):
     (tmp_path / "file").write_text("mine")
     assert "cannot write" in refused(weights, noise, tmp_path / "file" / "f.npz")
     assert "is a file. Remove it or" in refused(weights, noise, tmp_path / "file")
@@ -89,13 +89,12 @@ def test_places_that_cannot_be_written(weights, noise, tmp_path, refused):
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_is_write_protected(weights, noise, tmp_path, refused):
+def test_a_write_protected_folder(weights, noise, tmp_path, refused):
     (tmp_path / "protected").mkdir(mode=0o500)
-    said = refused(weights, noise, tmp_path / "protected" / "f.npz")
-    assert "Permission denied" in said
+    assert "Permission denied" in refused(weights, noise, tmp_path / "protected" / "f.npz")
 
 
-def test_options_that_cannot_be(weights, noise, tmp_path, refused):
+def test_wrong_options(weights, noise, tmp_path, refused):
     out = tmp_path / "f.npz"
     assert "workers is 0" in refused(weights, noise, out, "--workers", "0")
     assert "device 'abacus' cannot be used" in refused(weights, noise, out, "--device", "abacus")

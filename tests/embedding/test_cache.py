@@ -1,4 +1,4 @@
-"""Features are computed once, whatever happens to the cache."""
+"""The feature cache: features are computed once, and no state of the cache is an error."""
 
 import os
 import sqlite3
@@ -13,25 +13,25 @@ from protorect.embedding.sources import load_embedder
 from protorect.images.find import find_pictures
 
 
-class Counting:
-    """An embedder that counts the pictures it is shown."""
+class CountingEmbedder:
+    """An embedder that counts the pictures it has embedded."""
 
     def __init__(self, embedder):
-        self._embedder, self._shown = embedder, []
+        self._embedder, self._batches = embedder, []
         self.digest, self.size, self.channels = embedder.digest, embedder.size, embedder.channels
 
     def __call__(self, pictures):
-        self._shown.append(len(pictures))
+        self._batches.append(len(pictures))
         return self._embedder(pictures)
 
     @property
-    def seen(self):
-        return sum(self._shown)
+    def count(self):
+        return sum(self._batches)
 
 
 @pytest.fixture
 def counting(colors):
-    return Counting(load_embedder(colors.weights))
+    return CountingEmbedder(load_embedder(colors.weights))
 
 
 def embed(colors, counting, folder):
@@ -41,21 +41,21 @@ def embed(colors, counting, folder):
         ), cache.problem
 
 
-def test_the_second_time_nothing_is_computed(colors, counting, tmp_path):
+def test_features_are_not_computed_twice(colors, counting, tmp_path):
     first, _ = embed(colors, counting, tmp_path / "cache")
-    assert counting.seen == 24
+    assert counting.count == 24
     second, _ = embed(colors, counting, tmp_path / "cache")
-    assert counting.seen == 24
+    assert counting.count == 24
     np.testing.assert_array_equal(first.features, second.features)
     assert first.contents == second.contents
 
 
-def test_a_picture_is_known_by_its_content_not_by_its_name(colors, counting, tmp_path):
+def test_features_are_found_by_content_not_by_name(colors, counting, tmp_path):
     embed(colors, counting, tmp_path / "cache")
     colors.pictures.rename(colors.root / "elsewhere")
     colors.pictures = colors.root / "elsewhere"
     embed(colors, counting, tmp_path / "cache")
-    assert counting.seen == 24
+    assert counting.count == 24
 
 
 def test_a_changed_picture_is_read_again(colors, counting, tmp_path):
@@ -65,12 +65,12 @@ def test_a_changed_picture_is_read_again(colors, counting, tmp_path):
     changed = colors.pictures / "blue" / "0.png"
     changed.write_bytes((colors.pictures / "red" / "0.png").read_bytes())
     second, _ = embed(colors, counting, tmp_path / "cache")
-    assert counting.seen == 24  # its new content was known from the other file
+    assert counting.count == 24  # its new content was known from the other file
     assert (first.features[0] != second.features[0]).any()
     np.testing.assert_array_equal(second.features[0], second.features[16])
 
 
-def test_a_file_changed_a_moment_ago_is_not_known_by_its_time(colors, tmp_path):
+def test_the_content_of_a_file_changed_a_moment_ago_is_not_remembered(colors, tmp_path):
     with FeatureCache(tmp_path / "cache") as cache:
         file = str(colors.pictures / "red" / "0.png")
         cache.put("network", [], [(file, b"content")])
@@ -81,27 +81,27 @@ def test_a_file_changed_a_moment_ago_is_not_known_by_its_time(colors, tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"no database at all", b""])
-def test_a_damaged_cache_starts_anew(colors, counting, tmp_path, damage):
+def test_a_damaged_cache_is_replaced(colors, counting, tmp_path, damage):
     embed(colors, counting, tmp_path / "cache")
     for path in (tmp_path / "cache").iterdir():
         path.write_bytes(damage)
     found, problem = embed(colors, counting, tmp_path / "cache")
     assert len(found.features) == 24
     assert problem == ""
-    assert counting.seen == 48
+    assert counting.count == 48
 
 
-def test_a_vector_cut_short_is_not_used(colors, counting, tmp_path):
+def test_a_truncated_vector_is_not_used(colors, counting, tmp_path):
     embed(colors, counting, tmp_path / "cache")
     with sqlite3.connect(tmp_path / "cache" / FILE) as base:
         base.execute("UPDATE features SET vector = x'010203'")
     base.close()
     found, _ = embed(colors, counting, tmp_path / "cache")
-    assert counting.seen == 48
+    assert counting.count == 48
     assert len(found.features) == 24
 
 
-def test_without_a_place_to_keep_it_goes_on(colors, counting, tmp_path):
+def test_work_continues_without_a_writable_cache(colors, counting, tmp_path):
     (tmp_path / "file").write_text("in the way")
     found, problem = embed(colors, counting, tmp_path / "file" / "cache")
     assert len(found.features) == 24
@@ -111,21 +111,21 @@ def test_without_a_place_to_keep_it_goes_on(colors, counting, tmp_path):
     assert problem == ""
 
 
-def test_it_is_bounded_and_drops_what_is_oldest(tmp_path):
+def test_it_is_bounded_and_removes_the_oldest_features(tmp_path):
     row = np.ones(4096, np.float32)
     with FeatureCache(tmp_path, max_bytes=40 * row.nbytes) as cache:
         for number in range(100):
             cache.put("network", [(number.to_bytes(32, "big"), row)], [])
-        held = [
+        numbers = [
             number
             for number in range(100)
             if cache.get("network", number.to_bytes(32, "big")) is not None
         ]
-    assert 20 <= len(held) <= 40
-    assert held == list(range(100 - len(held), 100))
+    assert 20 <= len(numbers) <= 40
+    assert numbers == list(range(100 - len(numbers), 100))
 
 
-def test_two_at_once(tmp_path):
+def test_two_connections_at_the_same_time(tmp_path):
     rows = [(number.to_bytes(32, "big"), np.full(3, number, np.float32)) for number in range(2)]
     with FeatureCache(tmp_path) as one, FeatureCache(tmp_path) as two:
         one.put("network", rows[:1], [])
@@ -134,7 +134,7 @@ def test_two_at_once(tmp_path):
         assert one.get("network", rows[1][0]).tolist() == [1, 1, 1]
 
 
-def test_it_is_in_the_users_cache_folder(monkeypatch, tmp_path):
+def test_the_folder_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     assert user_cache() == tmp_path / "protorect"

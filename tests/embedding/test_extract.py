@@ -40,14 +40,16 @@ def test_features_are_those_of_the_network(run, packed, tmp_path):
     assert labels.tolist() == [split.class_names[label] for label in split.labels]
 
 
-def test_the_whole_way_by_command(run, packed, tmp_path, monkeypatch, capsys):
+def test_the_command_writes_features_that_can_be_evaluated(
+    run, packed, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert main(["extract", str(run), str(packed), "--split", "val", "--out", "f.npz"]) == 0
     assert capsys.readouterr().out.strip() == "f.npz"
     assert main(["evaluate", "f.npz", "--method", "cspn", "--episodes", "9", "--shot", "1"]) == 0
 
 
-def test_what_is_there_already_is_not_made_again_and_what_differs_is_refused(run, packed, tmp_path):
+def test_existing_features_are_not_made_again_or_replaced_by_others(run, packed, tmp_path):
     out = tmp_path / "f.npz"
     assert extract(run, packed, out).written
     before = out.stat().st_mtime_ns
@@ -90,7 +92,7 @@ def test_a_folder_of_class_folders_needs_no_preparation(run, tmp_path, capsys):
     assert labels.tolist() == ["cat"] * 3 + ["dog"] * 3
 
 
-def test_a_grey_network_takes_colour_and_a_colour_network_takes_grey():
+def test_channels_are_converted_to_those_of_the_network():
     grey = torch.rand(2, 1, 28, 28)
     pictures = (grey.expand(-1, 3, -1, -1) * 255).byte().permute(0, 2, 3, 1).numpy()
     for channels, given in ((1, pictures), (3, pictures[..., :1])):
@@ -102,7 +104,7 @@ def test_a_grey_network_takes_colour_and_a_colour_network_takes_grey():
         )
 
 
-def test_the_imagenet_network_looks_at_pictures_of_any_size(packed, tmp_path, monkeypatch):
+def test_pictures_are_resized_for_a_pretrained_network(packed, tmp_path, monkeypatch):
     split = PackedDataset.open(packed).split("test")
     few = type(split)(split.images[:3], split.labels[:3], split.class_names, split.digest)
     monkeypatch.setattr(PackedDataset, "split", lambda *_: few)
@@ -110,7 +112,7 @@ def test_the_imagenet_network_looks_at_pictures_of_any_size(packed, tmp_path, mo
     assert load_features(tmp_path / "f.npz")[0].shape == (3, 1280)
 
 
-def test_what_cannot_be_extracted_is_refused(run, packed, tmp_path):
+def test_unusable_sources_are_refused(run, packed, tmp_path):
     out = tmp_path / "f.npz"
     with pytest.raises(OptionError, match="Did you mean 'efficientnet-lite0'"):
         extract("efficientnet-lite", packed, out)

@@ -1,4 +1,4 @@
-"""Pictures become features on all cores, in order, a bounded number at a time."""
+"""Pictures are embedded on all cores, in order, a bounded number at a time."""
 
 import threading
 import time
@@ -14,8 +14,8 @@ from protorect.errors import DataError
 from protorect.images.find import find_pictures
 
 
-class Watched:
-    """An embedder that writes down who called it; its features are the mean colours."""
+class RecordingEmbedder:
+    """An embedder that records the calling threads; its features are the mean colors."""
 
     digest, size, channels = "means", 28, 3
 
@@ -41,23 +41,23 @@ def pictures(colors):
     return find_pictures(colors.pictures).pictures
 
 
-def test_each_thread_computes_on_one_core_and_the_caller_keeps_its_own(four_threads, pictures):
-    watched = Watched()
-    found = embed_pictures(pictures, watched, FeatureCache(None))
-    assert watched.threads == [1] * 4  # 24 pictures, a quarter each
-    assert all(name.startswith("protorect-embed") for name in watched.calls)
+def test_each_worker_thread_uses_one_core(four_threads, pictures):
+    recording = RecordingEmbedder()
+    found = embed_pictures(pictures, recording, FeatureCache(None))
+    assert recording.threads == [1] * 4  # 24 pictures, a quarter each
+    assert all(name.startswith("protorect-embed") for name in recording.calls)
     assert torch.get_num_threads() == 4
     assert found.pictures == pictures
 
 
 def test_features_are_in_the_order_of_the_pictures(four_threads, pictures):
-    found = embed_pictures(pictures, Watched(), FeatureCache(None))
+    found = embed_pictures(pictures, RecordingEmbedder(), FeatureCache(None))
     for place in (0, 7, 13, 23):
-        alone = embed_pictures(pictures[place : place + 1], Watched(), FeatureCache(None))
+        alone = embed_pictures(pictures[place : place + 1], RecordingEmbedder(), FeatureCache(None))
         np.testing.assert_array_equal(found.features[place], alone.features[0])
 
 
-def test_a_network_gives_the_same_in_several_threads(colors, four_threads, pictures):
+def test_several_threads_give_the_same_features_as_one(colors, four_threads, pictures):
     embedder = load_embedder(colors.weights, precision="float32")
     together = embed_pictures(pictures, embedder, FeatureCache(None)).features
     torch.set_num_threads(1)
@@ -65,22 +65,22 @@ def test_a_network_gives_the_same_in_several_threads(colors, four_threads, pictu
     np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
 
 
-def test_few_pictures_wait(pictures):
-    """However many there are, reading stops while nobody takes the features."""
-    watched, seen = Watched(), []
+def test_a_bounded_number_of_chunks_is_embedded_ahead(pictures):
+    """However many there are, the threads pause while the features are not used."""
+    recording, embedded = RecordingEmbedder(), []
 
     def progress(done, _):
-        if not seen:
-            time.sleep(0.5)  # nobody takes them
-        seen.append(len(watched.calls))
+        if not embedded:
+            time.sleep(0.5)
+        embedded.append(len(recording.calls))
 
-    embed_pictures(pictures * 40, watched, FeatureCache(None), progress)
-    assert seen[0] <= 4 * torch.get_num_threads() + 1
-    assert seen[-1] == 24 * 40 / 20
+    embed_pictures(pictures * 40, recording, FeatureCache(None), progress)
+    assert embedded[0] <= 4 * torch.get_num_threads() + 1
+    assert embedded[-1] == 24 * 40 / 20
 
 
-def test_a_failing_network_is_told(four_threads, pictures):
-    class Broken(Watched):
+def test_features_that_are_not_finite_are_an_error(four_threads, pictures):
+    class Broken(RecordingEmbedder):
         def __call__(self, pictures):
             return np.full((len(pictures), 4), np.nan)
 

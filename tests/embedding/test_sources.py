@@ -1,4 +1,4 @@
-"""Networks by the name of where they come from."""
+"""Networks by the name of their source."""
 
 import builtins
 
@@ -13,7 +13,7 @@ PICTURES = np.random.default_rng(0).integers(0, 256, (5, 28, 28, 3), dtype=np.ui
 
 
 def without(monkeypatch, package):
-    """As if a package were not installed."""
+    """Make the import of a package fail."""
     importing = builtins.__import__
 
     def refusing(name, *arguments, **options):
@@ -33,7 +33,7 @@ def test_weights_in_a_file(colour_weights):
     assert load_embedder(colour_weights, precision="bfloat16").digest != embedder.digest
 
 
-def test_an_unknown_name_and_device(colour_weights):
+def test_unknown_names_and_devices_are_refused(colour_weights):
     with pytest.raises(OptionError, match="efficientnet-lite0"):
         load_embedder("efficientnet-lite9")
     with pytest.raises(OptionError, match="device 'nowhere' cannot be used"):
@@ -41,7 +41,7 @@ def test_an_unknown_name_and_device(colour_weights):
 
 
 def onnx_file(path, shape, last=False):
-    """The mean colour of a picture, less and divided by what is given to it."""
+    """A network that computes the mean color."""
     import onnx
     from onnx import TensorProto, helper
 
@@ -66,7 +66,7 @@ def test_an_onnx_file(tmp_path, shape):
     assert load_embedder(f"onnx:{path}").digest != embedder.digest
 
 
-def test_an_onnx_file_that_is_none(tmp_path):
+def test_unusable_onnx_files_and_options_are_refused(tmp_path):
     pytest.importorskip("onnxruntime")
     with pytest.raises(DataError, match=r"cannot read .*nowhere.onnx: No such file"):
         load_embedder(f"onnx:{tmp_path}/nowhere.onnx")
@@ -97,7 +97,7 @@ def test_a_model_of_hugging_face(tmp_path):
     np.testing.assert_allclose(embedder(PICTURES), expected.numpy(), rtol=1e-3, atol=1e-4)
 
 
-def test_a_pooling_that_was_never_trained_is_not_used(tmp_path):
+def test_a_pooler_without_trained_weights_is_not_used(tmp_path):
     transformers = pytest.importorskip("transformers")
     shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = transformers.ViTConfig(**shape, intermediate_size=64, image_size=28, patch_size=7)
@@ -111,7 +111,7 @@ def test_a_pooling_that_was_never_trained_is_not_used(tmp_path):
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-4)
 
 
-def test_a_model_that_is_not_there(tmp_path):
+def test_a_missing_model_is_refused(tmp_path):
     pytest.importorskip("transformers")
     with pytest.raises(DataError, match="cannot load the model hf:"):
         load_embedder(f"hf:{tmp_path / 'nowhere'}")
@@ -121,7 +121,9 @@ def test_a_model_that_is_not_there(tmp_path):
     ("name", "package", "extra"),
     [("onnx:a.onnx", "onnxruntime", "onnx"), ("hf:a/b", "transformers", "hf")],
 )
-def test_a_missing_package_says_what_installs_it(monkeypatch, name, package, extra):
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    monkeypatch, name, package, extra
+):
     without(monkeypatch, package)
     with pytest.raises(MissingExtraError, match=rf"pip install 'protorect\[{extra}\]'"):
         load_embedder(name)

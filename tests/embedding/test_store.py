@@ -93,13 +93,13 @@ def shorter(folder):
         (shorter, "features.npy is damaged"),
     ],
 )
-def test_what_is_not_as_it_was_written_is_refused(store, damage, message):
+def test_a_damaged_store_is_refused(store, damage, message):
     damage(store)
     with pytest.raises(DataError, match=message):
         load_features(store)
 
 
-def test_a_file_of_text_too_long_is_not_read(store, monkeypatch):
+def test_a_manifest_that_is_too_long_is_not_read(store, monkeypatch):
     monkeypatch.setattr("protorect._utils.manifest._MOST_BYTES", 10)
     with pytest.raises(DataError, match="manifest.json is damaged: [0-9]+ bytes are too many"):
         load_features(store)

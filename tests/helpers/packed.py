@@ -13,7 +13,7 @@ SIDE, CLASSES = 28, 4
 
 
 def pack_noise(folder, count, seed=0, *, classes=CLASSES, splits=("test",), dataset="folder"):
-    """What `protorect prepare` would leave: splits of grey noise."""
+    """A packed data set as `protorect prepare` makes it: splits of grayscale noise."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     described = {}

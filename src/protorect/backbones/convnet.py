@@ -2,7 +2,7 @@
 
 Vinyals et al., "Matching Networks for One Shot Learning", 2016, without the last ReLU, which
 Gidaris and Komodakis, "Dynamic Few-Shot Visual Learning without Forgetting", 2018, remove so that
-cosines can be negative; the widths 64-64-128-128 are theirs.
+cosines can be negative; the widths 64-64-128-128 are from there, too.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from protorect.backbones.base import Backbone, global_average, initialize
-from protorect.backbones.efficientnet_lite_weights import backbone_weights, classifier_weights
+from protorect.backbones.efficientnet_lite_weights import imagenet_weights
 
 STEM = 32
 HEAD = 1280
@@ -107,7 +107,7 @@ class InvertedResidual(nn.Module):
 def efficientnet_lite0(name: str, channels: int, size: int) -> EfficientNetLite0:
     """The network with its ImageNet weights, which are a package of their own."""
     network = EfficientNetLite0(name, channels, size)
-    network.load_state_dict(backbone_weights(network.state_dict()))
+    network.load_state_dict(imagenet_weights(network.state_dict()))
     return network.eval()
 
 
@@ -117,7 +117,7 @@ def imagenet_head() -> nn.Linear:
     It is not part of the backbone, where it would never be trained.
     """
     head = nn.Linear(HEAD, IMAGENET_CLASSES)
-    head.load_state_dict(classifier_weights(head.state_dict()))
+    head.load_state_dict(imagenet_weights(head.state_dict(), classifier=True))
     return head
 
 

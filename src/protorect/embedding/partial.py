@@ -1,7 +1,7 @@
 """Features that are being extracted, in a folder beside the target until all are done.
 
 NAME.partial/
-lock            held by the command that works here
+lock            of the command that works here
 pictures/       a folder of pictures, packed; made anew by each command
 store/          the feature store that is being filled
 blocks.npy      which blocks of rows are done, one boolean per block

@@ -115,7 +115,9 @@ def worker_threads(workers: int, torch_threads: int) -> Iterator[Mapper]:
         yield lambda work, items: map_in_order(pool, work, items, _QUEUED * workers + 1)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-        torch.set_num_threads(before)  # which threads started later would else take from ours
+        torch.set_num_threads(
+            before
+        )  # else threads that start later would have the number of these
 
 
 def _embed_chunk(
