@@ -25,33 +25,17 @@ def rectification(
     return rectify(support, labels, query, ways, options).scores
 
 
-register(
-    "cspn",
-    Options(z=0, shift=False),
-    "inductive",
-    "nearest basic prototype by cosine",
-)(rectification)
-register(
-    "bd-c",
-    Options(z=0),
-    "transductive",
-    "queries shifted to the support (cross-class bias)",
-)(rectification)
-register(
-    "bd-i",
-    Options(shift=False),
-    "transductive",
-    "confident queries join the prototypes (intra-class bias)",
-)(rectification)
-register(
-    "bd-cspn",
-    Options(),
-    "transductive",
-    "both corrections, weights of eq. (6) as printed",
-)(rectification)
-register(
-    "bd-cspn-classes",
-    Options(weighting="classes"),
-    "transductive",
-    "both corrections, weights from each sample's softmax over the classes",
-)(rectification)
+register("cspn", Options(z=0, shift=False), "inductive", "nearest basic prototype by cosine")(
+    rectification
+)
+for _name, _options, _summary in (
+    ("bd-c", Options(z=0), "queries shifted to the support (cross-class bias)"),
+    ("bd-i", Options(shift=False), "confident queries join the prototypes (intra-class bias)"),
+    ("bd-cspn", Options(), "both corrections, weights of eq. (6) as printed"),
+    (
+        "bd-cspn-classes",
+        Options(weighting="classes"),
+        "both corrections, weights from each sample's softmax over the classes",
+    ),
+):
+    register(_name, _options, "transductive", _summary)(rectification)

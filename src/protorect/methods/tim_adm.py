@@ -34,12 +34,7 @@ class TimAdmOptions(InformationOptions):
         check_number("cross_entropy", self.cross_entropy, least=1e-6)
 
 
-@register(
-    "tim-adm",
-    TimAdmOptions(),
-    "transductive",
-    "the same in closed alternating steps",
-)
+@register("tim-adm", TimAdmOptions(), "transductive", "the same in closed alternating steps")
 @blockwise()
 def tim_adm(samples: Tensor, members: Tensor, options: TimAdmOptions) -> Tensor:
     """Log-probabilities of the queries."""
