@@ -87,7 +87,7 @@ def test_features_pictures_and_labels_have_the_same_order(learned):
     np.testing.assert_array_equal(learned.labels, digits.target[rows].astype(str))
     np.testing.assert_array_equal(learned.labels, novel_labels().astype(str))
     assert len(learned.features) == len(learned.pictures) == len(rows)
-    middle = ((np.arange(8) + 0.5) * SIZE / 8).astype(int)  # of each enlarged grey value
+    middle = ((np.arange(8) + 0.5) * SIZE / 8).astype(int)  # of each enlarged gray value
     seen = learned.pictures[:, middle][:, :, middle].astype(float)
     alike = [
         np.corrcoef(a.ravel(), b.ravel())[0, 1]

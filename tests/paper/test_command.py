@@ -1,4 +1,4 @@
-"""`protorect paper` through the command, its files and its answers to bad input."""
+"""The command `protorect paper`: its files, its output and its errors."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ import pytest
 from helpers.feature_files import write_features
 from helpers.page import Reader, requests_and_scripts
 from protorect.cli import main
-from protorect.paper.document import documents
+from protorect.paper.document import documents, experiment_sections
 from protorect.paper.record import Record, load_records
 
 ROOT = Path(__file__).parents[2]
@@ -26,27 +26,27 @@ def made(features, tmp_path_factory):
     return folder
 
 
-def test_each_experiment_leaves_its_result(made):
+def test_each_experiment_writes_its_result(made):
     assert {path.stem for path in (made / "r").iterdir()} == set(NAMES) - {"main"}
-    held = json.loads((made / "r" / "omniglot.json").read_text())
-    assert held["seed"] == 0
-    assert held["seconds"] > 0
-    assert {"protorect", "python", "torch", "numpy", "scikit-learn"} <= set(held["versions"])
-    assert [one["file"] for one in held["features"]] == [
+    stored = json.loads((made / "r" / "omniglot.json").read_text())
+    assert stored["seed"] == 0
+    assert stored["seconds"] > 0
+    assert {"protorect", "python", "torch", "numpy", "scikit-learn"} <= set(stored["versions"])
+    assert [one["file"] for one in stored["features"]] == [
         "omniglot-conv64-val.npz",
         "omniglot-conv64-test.npz",
     ]
-    assert {len(one["sha256"]) for one in held["features"]} == {64}
+    assert {len(one["sha256"]) for one in stored["features"]} == {64}
 
 
-def test_results_are_read_as_they_were_written(made):
+def test_results_are_loaded_as_they_were_saved(made):
     for record in load_records(made / "r"):
         path = made / "r" / f"{record.experiment}.json"
         assert record.save(made).read_text() == path.read_text()
         assert Record.load(path) == record
 
 
-def test_the_page_holds_every_table_and_figure_or_says_what_is_missing(made):
+def test_the_page_has_every_table_and_figure_or_the_commands_that_are_missing(made):
     html = (made / "p.html").read_text()
     assert requests_and_scripts(html) == []
     read = Reader(html)
@@ -62,8 +62,11 @@ def test_the_page_holds_every_table_and_figure_or_says_what_is_missing(made):
 
 def test_from_results_gives_the_same_page_and_documents(features, tmp_path, capsys):
     measured = ["omniglot", "meta-dataset", "--features", features, "--episodes", "4"]
-    for name, given in (("a", [*measured, "--results", tmp_path / "r"]), ("b", [])):
-        line = [*given] or ["--from-results", tmp_path / "r"]
+    for name, source in (
+        ("a", [*measured, "--results", tmp_path / "r"]),
+        ("b", ["--from-results", tmp_path / "r"]),
+    ):
+        line = [*source]
         line += ["--html", tmp_path / f"{name}.html", "--docs", tmp_path / name]
         capsys.readouterr()
         assert main(["paper", *map(str, line)]) == 0
@@ -88,11 +91,11 @@ def test_documents_show_tables_and_figures(made):
 def test_the_committed_documents_are_up_to_date(monkeypatch):
     monkeypatch.chdir(ROOT)  # where configurations are looked for
     records = load_records("results/paper")
-    for name, text in documents(records, trainings=True).items():
-        kept = ROOT / "docs" / name
-        assert kept.exists(), f"{name} is missing: make results"
-        if kept.suffix == ".md":
-            assert kept.read_text() == text, f"{name} is not up to date: make results"
+    for name, text in documents(records, experiment_sections(records), trainings=True).items():
+        committed = ROOT / "docs" / name
+        assert committed.exists(), f"{name} is missing: make results"
+        if committed.suffix == ".md":
+            assert committed.read_text() == text, f"{name} is not up to date: make results"
 
 
 def test_the_list_shows_what_can_run_and_what_is_needed(features, capsys):
@@ -108,14 +111,14 @@ def test_the_list_shows_what_can_run_and_what_is_needed(features, capsys):
     assert "omniglot" not in capsys.readouterr().out
 
 
-def test_an_experiment_without_features_is_marked_not_failed(tmp_path, capsys):
+def test_an_experiment_without_features_is_skipped_and_listed(tmp_path, capsys):
     line = ["paper", "cub", "--features", str(tmp_path), "--html", str(tmp_path / "p.html")]
     assert main(line) == 0
     assert "cub: no features in" in capsys.readouterr().err
     assert "Not measured: cub-conv64" in (tmp_path / "p.html").read_text()
 
 
-def refuse(capsys, *arguments):
+def error_of(capsys, *arguments):
     assert main(["paper", *map(str, arguments)]) == 2
     shown = capsys.readouterr()
     assert shown.err.startswith("protorect: ")
@@ -123,48 +126,48 @@ def refuse(capsys, *arguments):
     return shown.err
 
 
-def test_a_name_that_does_not_exist(capsys):
-    message = refuse(capsys, "omniglott")
+def test_an_unknown_experiment(capsys):
+    message = error_of(capsys, "omniglott")
     assert "unknown experiment 'omniglott'. Did you mean 'omniglot'?" in message
 
 
 def test_a_run_of_the_wrong_data_set(tmp_path, features, capsys):
     shutil.copy(features / "cub-conv64-val.npz", tmp_path / "omniglot-conv64-val.npz")
     shutil.copy(features / "cub-conv64-test.npz", tmp_path / "omniglot-conv64-test.npz")
-    message = refuse(capsys, "omniglot", "--features", tmp_path, "--results", tmp_path / "r")
+    message = error_of(capsys, "omniglot", "--features", tmp_path, "--results", tmp_path / "r")
     assert "omniglot-conv64-val.npz: its data is 'cub', not 'omniglot'" in message
     assert not (tmp_path / "r").exists()
 
 
-def test_features_of_other_weights(tmp_path, capsys):
+def test_validation_and_test_features_of_different_weights(tmp_path, capsys):
     write_features(tmp_path, "omniglot", "conv64", "val")
     write_features(tmp_path, "omniglot", "conv64", "test", manifest={"weights": "x" * 64})
-    assert "were made by different weights" in refuse(capsys, "omniglot", "--features", tmp_path)
+    assert "were made by different weights" in error_of(capsys, "omniglot", "--features", tmp_path)
 
 
 def test_too_few_classes(tmp_path, capsys):
     for split in ("val", "test"):
         write_features(tmp_path, "omniglot", "conv64", split, classes=12)
-    message = refuse(capsys, "higher-way", "--features", tmp_path, "--episodes", 2)
+    message = error_of(capsys, "higher-way", "--features", tmp_path, "--episodes", 2)
     assert "omniglot-conv64-test.npz: an episode needs 20 classes, there are 12" in message
 
 
 def test_options_that_do_not_go_together(tmp_path, capsys):
-    assert "neither names nor --results" in refuse(capsys, "cub", "--from-results", tmp_path)
-    assert "it must be 2 or more" in refuse(capsys, "cub", "--episodes", 1)
-    assert "holds no results" in refuse(capsys, "--from-results", tmp_path)
+    assert "neither names nor --results" in error_of(capsys, "cub", "--from-results", tmp_path)
+    assert "it must be 2 or more" in error_of(capsys, "cub", "--episodes", 1)
+    assert "holds no results" in error_of(capsys, "--from-results", tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"measured": [{"z": 1}], "features": []}'])
-def test_a_file_that_is_no_result(tmp_path, capsys, text):
+def test_a_file_that_is_not_a_result(tmp_path, capsys, text):
     (tmp_path / "cub.json").write_text(text)
-    message = refuse(capsys, "--from-results", tmp_path)
+    message = error_of(capsys, "--from-results", tmp_path)
     assert "cub.json is not a result of `protorect paper`" in message
 
 
-def test_a_page_that_cannot_be_written_is_known_before(tmp_path, features, capsys):
+def test_a_page_that_cannot_be_written_is_an_error_before_the_work(tmp_path, features, capsys):
     (tmp_path / "file").touch()
-    message = refuse(
+    message = error_of(
         capsys, "omniglot", "--features", features, "--html", tmp_path / "file" / "p.html"
     )
     assert "cannot write" in message

@@ -10,7 +10,7 @@ from protorect.cli import main
 from protorect.embedding import extract
 from protorect.evaluation.fine_tuned import evaluate_fine_tuned
 from protorect.methods import PICTURE_METHODS
-from protorect.paper.document import paper_page
+from protorect.paper.document import experiment_sections
 from protorect.paper.experiments import experiment, run
 from protorect.paper.feature_sets import FeatureFolder, FeatureSet
 from protorect.report.page import Listing, Terms
@@ -42,9 +42,7 @@ def quick(monkeypatch):
 
 
 def section(record):
-    sections = paper_page([record]).sections
-    (found,) = (one for one in sections if one.title == experiment("tft").title)
-    return found.elements
+    return experiment_sections([record])["tft"].elements
 
 
 def listings(blocks):
@@ -53,22 +51,22 @@ def listings(blocks):
 
 def test_whole_networks_are_fine_tuned_on_the_first_episodes(folder):
     record = run(experiment("tft"), folder, episodes=4, fine_tuned=2)
-    found = {(one.method, one.shot): one for one in record.measured}
-    assert {method for method, _ in found} == set(experiment("tft").methods)
-    assert (found["tft", 1].episodes, found["tft-head", 1].episodes) == (2, 4)
+    measured = {(one.method, one.shot): one for one in record.measured}
+    assert {method for method, _ in measured} == set(experiment("tft").methods)
+    assert (measured["tft", 1].episodes, measured["tft-head", 1].episodes) == (2, 4)
     _, test = folder.load(OMNIGLOT)
     episodes = sample_episodes(test.labels, shot=5, episodes=4)
     chosen = [PICTURE_METHODS["tft"]]
     pictures = folder.pictures(OMNIGLOT)
     expected = evaluate_fine_tuned(pictures, chosen, shot=[1, 5], episodes=episodes.first(2))
     for one in expected:
-        assert found["tft", one.shot].value == pytest.approx(one.accuracy, abs=1e-4)
+        assert measured["tft", one.shot].value == pytest.approx(one.accuracy, abs=1e-4)
     head = evaluate(test.features, test.labels, "tft-head", shot=1, episodes=episodes)[0]
-    assert found["tft-head", 1].value == pytest.approx(head.accuracy, abs=1e-4)
+    assert measured["tft-head", 1].value == pytest.approx(head.accuracy, abs=1e-4)
     blocks = section(record)
     (table,) = (one for one in blocks if "same episodes" in getattr(one, "caption", ""))
     plain = evaluate(test.features, test.labels, "cspn", shot=[1, 5], episodes=episodes.first(2))
-    gains = [ours.minus(theirs) for ours, theirs in zip(expected, plain, strict=True)]
+    gains = [tft.minus(cspn) for tft, cspn in zip(expected, plain, strict=True)]
     shown = [f"{gain.mean:+.2f} ± {gain.ci95:.2f}" for gain in gains]
     assert table.rows == [["Omniglot, ConvNet-64", "2", *shown]]
     (details,) = (one.terms for one in blocks if isinstance(one, Terms))
@@ -76,7 +74,7 @@ def test_whole_networks_are_fine_tuned_on_the_first_episodes(folder):
     assert not any("needs the training run" in caption for caption in listings(blocks))
 
 
-def test_without_run_or_pictures_the_head_is_measured_and_the_way_is_shown(folder, tmp_path):
+def test_without_run_or_pictures_the_head_is_measured_and_commands_are_shown(folder, tmp_path):
     for without in ({"runs": tmp_path}, {"data": tmp_path}):
         record = run(experiment("tft"), replace(folder, **without), episodes=2)
         assert {one.method for one in record.measured} == {*experiment("tft").methods} - {"tft"}
@@ -87,7 +85,7 @@ def test_without_run_or_pictures_the_head_is_measured_and_the_way_is_shown(folde
         assert [line.split()[1] for line in lines] == ["prepare", "train", "paper"]
 
 
-def test_the_published_numbers_are_beside(folder):
+def test_the_published_table_is_shown(folder):
     record = run(experiment("tft"), replace(folder, runs=folder.path), episodes=2)
     captions = [getattr(one, "caption", "") for one in section(record)]
     assert any(caption.startswith("Table 5. ") for caption in captions)

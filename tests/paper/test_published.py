@@ -24,11 +24,11 @@ def cells():
 
 
 def test_counts_and_sums_are_those_of_the_second_transcription():
-    found = {
+    counts = {
         number: sum(len(row.values) for row in table.rows)
         for number, table in published().tables.items()
     }
-    assert found == COUNTS
+    assert counts == COUNTS
     assert sum(value.mean for _, _, value in cells()) == pytest.approx(SUM, abs=0.001)
     intervals = [value.ci95 for _, _, value in cells() if value.ci95 is not None]
     assert (len(intervals), sum(intervals)) == (56, pytest.approx(39.93, abs=0.001))
@@ -85,8 +85,8 @@ def test_names_are_those_of_this_project():
     for key, _, _ in cells():
         assert key.dataset in DATASETS
         assert key.backbone in {*BACKBONES, "ConvNet-32", None}
-    ours = {key.system for key, _, _ in cells() if key.system.islower()}
-    assert ours <= set(METHODS | PICTURE_METHODS)
+    methods = {key.system for key, _, _ in cells() if key.system.islower()}
+    assert methods <= set(METHODS | PICTURE_METHODS)
 
 
 def test_compared_systems_have_their_citation():

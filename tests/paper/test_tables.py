@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from protorect.paper.names import row_names
-from protorect.paper.published import Key, Value, published
+from protorect.paper.published import Value, published
 from protorect.paper.record import Measurement
 from protorect.paper.tables import (
     agreement,
@@ -80,12 +79,6 @@ def test_agreement_counts_each_printed_number_once():
     assert agreement_counts(by_key(ONE), ["bd-cspn"]) == {"within": 1}
     below = replace(ONE, method="bd-cspn-classes", value=90.0)
     assert agreement_counts(by_key(ONE, below), ["bd-cspn-classes"]) == {"below": 1}
-
-
-def test_row_names_show_the_fields_that_differ():
-    keys = [Key("omniglot", "conv64", "cspn", way) for way in (10, 200)]
-    assert row_names(keys) == ["CSPN, 10-way", "CSPN, 200-way"]
-    assert row_names(keys[:1]) == ["CSPN"]
 
 
 def test_ranks_as_printed_and_as_computed():

@@ -10,7 +10,7 @@ from protorect._utils.files import check_writable, write_text
 from protorect.cli.output import check_outputs, print_table
 from protorect.cli.progress import progress_bar
 from protorect.errors import OptionError
-from protorect.paper.document import documents, measured_tables, paper_page
+from protorect.paper.document import documents, experiment_sections, measured_tables, paper_page
 from protorect.paper.experiments import EXPERIMENTS, Experiment, experiment
 from protorect.paper.experiments import run as run_experiment
 from protorect.paper.feature_sets import FeatureFolder
@@ -93,14 +93,15 @@ def run(options: argparse.Namespace) -> None:
     _check(options)
     check_outputs([options.html])
     records = _records(chosen or list(EXPERIMENTS.values()), options)
-    for table in measured_tables(records):
+    sections = experiment_sections(records)
+    for table in measured_tables(records, sections):
         print_table(table)
     if options.html is not None:
-        write_text(options.html, render_html(paper_page(records)))
+        write_text(options.html, render_html(paper_page(records, sections)))
         print(options.html)
     if options.docs is not None:
         trainings = (options.docs / "trainings.md").exists()
-        for name, text in documents(records, trainings).items():
+        for name, text in documents(records, sections, trainings).items():
             write_text(options.docs / name, text)
             print(options.docs / name)
 

@@ -30,18 +30,40 @@ from protorect.paper.weighting import PRINTED_EPSILON
 from protorect.report.page import Element, Listing, Page, Section, Terms, render_markdown
 from protorect.report.table import Table
 
+Sections = Mapping[str, Section]  # by name of the experiment
 
-def paper_page(records: Sequence[Record]) -> Page:
+
+def experiment_sections(records: Sequence[Record]) -> dict[str, Section]:
+    """One section per experiment, by its name; those that were measured come first."""
+    by_name, measured = {one.experiment: one for one in records}, measured_by_key(records)
+    return {
+        one.name: _section(one, by_name.get(one.name), measured)
+        for one in sorted(EXPERIMENTS.values(), key=lambda one: one.name not in by_name)
+    }
+
+
+def paper_page(records: Sequence[Record], sections: Sections) -> Page:
     """Every table and figure: published, measured, or with the commands that are missing."""
-    return _page(records, _sections(records).values())
+    return _page(records, sections.values())
 
 
-def documents(records: Sequence[Record], trainings: bool = False) -> dict[str, str]:
+def measured_tables(records: Sequence[Record], sections: Sections) -> list[Table]:
+    """The tables of the sections that hold measured numbers."""
+    names, measured = {record.experiment for record in records}, measured_by_key(records)
+    tables = [one for one in published().tables.values() if not is_measured(one, measured)]
+    published_only = [comparison(table, measured) for table in tables]
+    elements = [one for name in sections if name in names for one in sections[name].elements]
+    return [one for one in elements if isinstance(one, Table) and one not in published_only]
+
+
+def documents(
+    records: Sequence[Record], sections: Sections, trainings: bool = False
+) -> dict[str, str]:
     """The page as Markdown documents with their figures: texts by file name.
 
     The study of eq. (6) is a document of its own. `trainings` adds a link to trainings.md.
     """
-    sections, links, pages = _sections(records), [], {}
+    sections, links, pages = dict(sections), [], {}
     weights = sections.pop("weights")
     if any(record.experiment == "weights" for record in records):
         section = replace(weights, title="Two interpretations")
@@ -55,19 +77,6 @@ def documents(records: Sequence[Record], trainings: bool = False) -> dict[str, s
         text, figures = render_markdown(page, f"figures/{stem}")
         files |= {f"{stem}.md": text, **figures}
     return files
-
-
-def measured_tables(records: Sequence[Record]) -> list[Table]:
-    """The tables of the page that hold measured numbers."""
-    tables, measured = [], measured_by_key(records)
-    by_name = {record.experiment: record for record in records}
-    for chosen in EXPERIMENTS.values():
-        if chosen.name in by_name:
-            printed = (published().tables[number] for number in chosen.shown_tables)
-            tables += [comparison(one, measured) for one in printed if is_measured(one, measured)]
-            elements = _results(chosen, by_name[chosen.name], measured)
-            tables += [element for element in elements if isinstance(element, Table)]
-    return tables
 
 
 def _page(
@@ -98,15 +107,6 @@ def _lead(measured: ByKey) -> str:
     if not texts:
         return prose("lead, nothing measured", total=total)
     return prose("lead", total=total, agreement="; ".join(texts))
-
-
-def _sections(records: Sequence[Record]) -> dict[str, Section]:
-    """One section per experiment, by its name; those that were measured come first."""
-    by_name, measured = {one.experiment: one for one in records}, measured_by_key(records)
-    return {
-        one.name: _section(one, by_name.get(one.name), measured)
-        for one in sorted(EXPERIMENTS.values(), key=lambda one: one.name not in by_name)
-    }
 
 
 def _section(chosen: Experiment, record: Record | None, measured: ByKey) -> Section:
