@@ -1,10 +1,11 @@
-"""Features that are being extracted, in a folder beside the target until all are done.
+"""Features that are being extracted, until all are done in a folder NAME.partial beside NAME.
 
-NAME.partial/
-lock            of the command that works here
-pictures/       a folder of pictures, packed; made anew by each command
-store/          the feature store that is being filled
-blocks.npy      which blocks of rows are done, one boolean per block
+The folder contains:
+
+    lock            of the command that works here
+    pictures/       a folder of pictures, packed; made again by each command
+    store/          the feature store that is being filled
+    blocks.npy      which blocks of rows are done, one boolean per block
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ class PartialExtraction:
             pass
         return create_array(path, "|b1", (blocks,))
 
-    def _clean_up(self) -> None:
+    def clean_up(self) -> None:
         """Remove what a later command cannot use."""
         shutil.rmtree(self.folder / _PICTURES, ignore_errors=True)
         if not (self._store / MANIFEST).exists():
@@ -160,7 +161,7 @@ def partial_extraction(out: Path) -> Iterator[PartialExtraction]:
                 shutil.rmtree(folder / _PICTURES, ignore_errors=True)  # of a killed command
                 yield partial
             finally:
-                partial._clean_up()
+                partial.clean_up()
     except OSError as error:
         raise DataError(f"cannot write {out}: {error.strerror or error}.") from error
 

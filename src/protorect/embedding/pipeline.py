@@ -115,9 +115,7 @@ def worker_threads(workers: int, torch_threads: int) -> Iterator[Mapper]:
         yield lambda work, items: map_in_order(pool, work, items, _QUEUED * workers + 1)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-        torch.set_num_threads(
-            before
-        )  # else threads that start later would have the number of these
+        torch.set_num_threads(before)  # else later threads would start with the workers' number
 
 
 def _embed_chunk(
