@@ -48,7 +48,7 @@ def test_writes_markdown_with_its_plots(two_sets, tmp_path, capsys):
     assert str(page) in capsys.readouterr().out
 
 
-def test_the_page_in_the_documents_shows_the_results_that_are_kept():
+def test_the_committed_page_shows_the_committed_results():
     root = Path(__file__).parents[2]
     document = json.loads((root / "results" / "compare.json").read_text())
     text = (root / "docs" / "comparison.md").read_text()
@@ -71,9 +71,9 @@ def test_the_page_in_the_documents_shows_the_results_that_are_kept():
 )
 def test_a_mistake_is_one_sentence(two_sets, arguments, message, capsys):
     assert main(["compare", *two_sets, *arguments, "--episodes", "2"]) == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
 
 
 def test_features_are_not_overwritten(two_sets, capsys):

@@ -40,7 +40,7 @@ def files(tmp_path, feature_set, monkeypatch):
     np.savez("no-features.npz", labels=labels)
     np.savez("pickled.npz", features=np.array([{}, {}], dtype=object), labels=labels[:2])
     Path("corrupt.npz").write_bytes(Path("good.npz").read_bytes()[:999])
-    Path("blocked").write_text("a file where a folder is wanted")
+    Path("blocked").write_text("a file where a folder is expected")
     return tmp_path
 
 

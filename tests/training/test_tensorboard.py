@@ -58,7 +58,7 @@ def test_nothing_is_written_before_the_first_epoch(tmp_path):
 def test_without_the_package_nothing_starts(packed, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     assert main(["train", str(packed), "--out", str(tmp_path / "run"), "--tensorboard"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("protorect: --tensorboard needs")
-    assert "pip install 'protorect[tensorboard]'" in told
+    error = capsys.readouterr().err
+    assert error.startswith("protorect: --tensorboard needs")
+    assert "pip install 'protorect[tensorboard]'" in error
     assert not (tmp_path / "run").exists()

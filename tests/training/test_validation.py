@@ -34,7 +34,7 @@ def test_the_accuracy_is_that_of_5_way_5_shot_episodes_of_the_validation_classes
     }
     assert accuracy["validation"] == pytest.approx(expected[5].accuracy)
     assert accuracy["validation_ci95"] == pytest.approx(expected[5].ci95)
-    assert abs(expected[1].accuracy - expected[5].accuracy) > 1  # the two can be told apart
+    assert abs(expected[1].accuracy - expected[5].accuracy) > 1  # so that the wrong shot would fail
 
 
 def divided(packed, tmp_path, fractions):
