@@ -168,7 +168,7 @@ def test_unit_rows_may_be_given_in_place_of_features():
 def test_normalize():
     features = clusters().support
     features[0, 1] = 0
-    expected = [[paper.normalised(x) for x in task.numpy()] for task in features]
+    expected = [[paper.normalized(x) for x in task.numpy()] for task in features]
     compare(functional.normalize(features), np.array(expected))
 
 
@@ -247,7 +247,7 @@ def test_confident_queries(rank, assignment, z):
     assert places.shape == taken.shape == (*scores.shape[:1], min(13 if z is None else z, 13), 3)
     for task, reference in enumerate(basic):
         for n in range(given.ways):
-            chosen = paper.pseudo_labelled(
+            chosen = paper.pseudo_labeled(
                 reference.queries, reference.basic, n, z, rank, assignment
             )
             got = places[task, :, n][taken[task, :, n]]

@@ -105,14 +105,14 @@ def clear_cut(task: Task, chosen: Options, gap: float = 1e-6) -> bool:
 
 def shortest_moved(task: Task, reference: paper.Rectification) -> float:
     """The shortest of the queries after the shift, before they are normalised again."""
-    return min(paper.length(paper.normalised(x) + reference.xi) for x in task.query[0].numpy())
+    return min(paper.length(paper.normalized(x) + reference.xi) for x in task.query[0].numpy())
 
 
 def boundary_is_clear(reference: paper.Rectification, chosen: Options, n: int, gap: float) -> bool:
     """Whether the last query that joins class n is surer than the first that does not."""
 
     def joining(z: int | None) -> list[int]:
-        return paper.pseudo_labelled(
+        return paper.pseudo_labeled(
             reference.queries, reference.basic, n, z, chosen.rank, chosen.assignment
         )
 

@@ -59,7 +59,7 @@ def each(function, features: Tensor, *others: Tensor) -> Tensor:
 
 def test_written_out_they_are_the_normalised_rows():
     written = UnitRows.of(rows()).materialize()
-    torch.testing.assert_close(written, each(paper.normalised, rows()), **EXACT)
+    torch.testing.assert_close(written, each(paper.normalized, rows()), **EXACT)
     assert not written[0, 2].any()
 
 

@@ -104,7 +104,7 @@ def test_black_pictures_give_finite_logits():
     [
         ("tft:statistics=tasks", "unknown statistics 'tasks'. Did you mean 'task'?"),
         ("tft:steps=-1", "steps is -1; it must be a whole number from 0 up"),
-        ("tft:learning_rate=x", "learning_rate=x: a number is wanted"),
+        ("tft:learning_rate=x", "learning_rate=x: a number is expected"),
         ("tft:rate=1", "unknown option of tft 'rate'"),
     ],
 )

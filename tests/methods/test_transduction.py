@@ -10,7 +10,7 @@ from protorect import METHODS, OptionError, method
 from protorect.methods._solvers import blocks
 from reference import transduction as reference
 
-# Few iterations are enough to tell a wrong step from a right one.
+# Few iterations are enough to detect a wrong step.
 SHORT = {
     "tft-head": {},
     "tim": {"iterations": 12},
@@ -147,7 +147,7 @@ def test_scores_do_not_depend_on_the_blocks_of_tasks(name, monkeypatch):
         ("alpha-tim:alpha=1", "alpha is 1.0; it must lie in 1.01 .. 100."),
         ("alpha-tim:alpha_many=0.5", "alpha_many is 0.5"),
         ("tft-head:steps=1.5", "steps=1.5: a whole number"),
-        ("tft-head:scale=x", "scale=x: a number is wanted"),
+        ("tft-head:scale=x", "scale=x: a number is expected"),
         ("pt-map:prior=equals", "unknown prior 'equals'. Did you mean 'equal'?"),
         ("pt-map:power=0", "power is 0.0; it must lie in 0.01 .. 10."),
         ("pt-map:rate=2", "rate is 2.0; it must lie in 0 .. 1."),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from reference.rectification import cosine, normalised, vectors
+from reference.rectification import cosine, normalized, vectors
 
 PENALTY = 1.0
 ITERATIONS = 8
@@ -30,11 +30,11 @@ def scores(
     support, query = vectors(support), vectors(query)
     if min(x.min() for x in [*support, *query]) >= 0:
         support, query = [np.sqrt(x) for x in support], [np.sqrt(x) for x in query]
-    support = [normalised(x) for x in support]
+    support = [normalized(x) for x in support]
     classes = [[x for x, y in zip(support, labels, strict=True) if y == n] for n in range(ways)]
     center = sum(sum(members) / len(members) for members in classes) / ways
-    classes = [[normalised(x - center) for x in members] for members in classes]
-    query = [normalised(normalised(x) - center) for x in query]
+    classes = [[normalized(x - center) for x in members] for members in classes]
+    query = [normalized(normalized(x) - center) for x in query]
     class_sums = [sum(members) for members in classes]
 
     p, weights = unbalanced(query, class_sums, rounds, joining, scale, power)

@@ -45,7 +45,7 @@ def length(x: Vector) -> float:
     return largest * math.sqrt(sum((float(value) / largest) ** 2 for value in x))
 
 
-def normalised(x: Vector) -> Vector:
+def normalized(x: Vector) -> Vector:
     """X-bar: the feature at length one; a zero vector stays zero."""
     largest = max(abs(float(value)) for value in x)
     if largest == 0.0:
@@ -56,7 +56,7 @@ def normalised(x: Vector) -> Vector:
 
 def cosine(x: Vector, y: Vector) -> float:
     """Cos(x, y); 0 if either is the zero vector."""
-    return sum(float(a) * float(b) for a, b in zip(normalised(x), normalised(y), strict=True))
+    return sum(float(a) * float(b) for a, b in zip(normalized(x), normalized(y), strict=True))
 
 
 def mean(samples: Sequence[Vector]) -> Vector:
@@ -86,8 +86,8 @@ def log_softmax(values: Sequence[float]) -> list[float]:
 
 
 def basic_prototype(support_of_class: Sequence[Vector]) -> Vector:
-    """P_n, the mean of the normalised support features of one class: eq. (3)."""
-    return mean([normalised(x) for x in support_of_class])
+    """P_n, the mean of the normalized support features of one class: eq. (3)."""
+    return mean([normalized(x) for x in support_of_class])
 
 
 def basic_prototypes(support: Sequence[Vector], labels: Sequence[int], ways: int) -> list[Vector]:
@@ -121,12 +121,12 @@ def shift(support: Sequence[Vector], queries: Sequence[Vector]) -> Vector:
 
     Both are means over *samples*: a class with more samples counts for more.
     """
-    return mean([normalised(x) for x in support]) - mean([normalised(x) for x in queries])
+    return mean([normalized(x) for x in support]) - mean([normalized(x) for x in queries])
 
 
 def shifted(query: Vector, xi: Vector) -> Vector:
-    """A query moved by xi, which is added to "each normalized query feature"; normalised again."""
-    return normalised(normalised(query) + xi)
+    """A query moved by xi, which is added to "each normalized query feature"; normalized again."""
+    return normalized(normalized(query) + xi)
 
 
 # --- section 3.3: the intra-class bias ----------------------------------------------------------
@@ -143,7 +143,7 @@ def confidence(
     raise ValueError(f"unknown rank {rank!r}")
 
 
-def pseudo_labelled(
+def pseudo_labeled(
     queries: Sequence[Vector],
     prototypes: Sequence[Vector],
     n: int,
@@ -188,10 +188,10 @@ def weights(
 
 
 def weighted_sum(samples: Sequence[Vector], shares: Sequence[float]) -> Vector:
-    """P'_n, the weighted sum of the normalised features of the augmented support: eq. (5)."""
+    """P'_n, the weighted sum of the normalized features of the augmented support: eq. (5)."""
     total = np.zeros_like(samples[0])
     for x, share in zip(samples, shares, strict=True):
-        total = total + share * normalised(x)
+        total = total + share * normalized(x)
     return total
 
 
@@ -203,7 +203,7 @@ class Rectification:
     """All intermediate results of one episode."""
 
     xi: Vector  # (dim,); zero if the queries were not shifted
-    queries: list[Vector]  # normalised, and shifted if so asked
+    queries: list[Vector]  # normalized, and shifted if so asked
     basic: list[Vector]  # P_n, one per class
     predicted: list[int]  # class of each query by the basic prototypes
     chosen: list[list[int]]  # queries that joined each class, most confident first
@@ -228,8 +228,8 @@ def rectify_episode(
     scale: float = SCALE,
 ) -> Rectification:
     """Normalise, shift the queries, label them, rectify once, classify the shifted queries."""
-    support = [normalised(x) for x in vectors(support)]
-    queries = [normalised(x) for x in vectors(queries)]
+    support = [normalized(x) for x in vectors(support)]
+    queries = [normalized(x) for x in vectors(queries)]
     labels = [int(label) for label in labels]
 
     basic = basic_prototypes(support, labels, ways)  # eq. (3)
@@ -245,9 +245,9 @@ def rectify_episode(
     if rectify and z != 0:
         prototypes = []
         for n in range(ways):
-            chosen[n] = pseudo_labelled(queries, basic, n, z, rank, assignment, scale)
+            chosen[n] = pseudo_labeled(queries, basic, n, z, rank, assignment, scale)
             augmented = [x for x, label in zip(support, labels, strict=True) if label == n]
-            augmented += [queries[i] for i in chosen[n]]  # S' = S + the Z pseudo-labelled
+            augmented += [queries[i] for i in chosen[n]]  # S' = S + the Z pseudo-labeled
             shares[n] = weights(augmented, basic, n, epsilon, weighting)  # eq. (6)
             prototypes.append(weighted_sum(augmented, shares[n]))  # eq. (5)
 

@@ -119,7 +119,7 @@ def _parse_value(name: str, text: str, annotation: Any) -> Any:
         if float in types:
             return float(text)
     except (ValueError, KeyError):
-        raise OptionError(f"{name}={text}: {expected} is wanted.") from None
+        raise OptionError(f"{name}={text}: {expected} is expected.") from None
     if str not in types and get_origin(types[0]) is not Literal:
         raise OptionError(f"{name} can be given in Python only, by with_options({name}=...).")
     return text
