@@ -13,7 +13,7 @@ from protorect.methods import PICTURE_METHODS
 from protorect.paper.document import experiment_sections
 from protorect.paper.experiments import experiment, run
 from protorect.paper.feature_sets import FeatureFolder, FeatureSet
-from protorect.report.page import Listing, Terms
+from protorect.report.page import Listing
 
 OMNIGLOT = FeatureSet("omniglot", "conv64")
 
@@ -69,7 +69,7 @@ def test_whole_networks_are_fine_tuned_on_the_first_episodes(folder):
     gains = [tft.minus(cspn) for tft, cspn in zip(expected, plain, strict=True)]
     shown = [f"{gain.mean:+.2f} ± {gain.ci95:.2f}" for gain in gains]
     assert table.rows == [["Omniglot, ConvNet-64", "2", *shown]]
-    (details,) = (one.terms for one in blocks if isinstance(one, Terms))
+    (details,) = (one for one in blocks if isinstance(one, dict))
     assert details["command"] == "`protorect paper tft --seed 0 --fine-tuned-episodes 2`"
     assert not any("needs the training run" in caption for caption in listings(blocks))
 

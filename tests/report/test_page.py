@@ -5,11 +5,9 @@ from __future__ import annotations
 from helpers.page import Reader, requests_and_scripts
 from protorect.report.page import (
     Figure,
-    Figures,
     Listing,
     Page,
     Section,
-    Terms,
     render_html,
     render_markdown,
 )
@@ -20,8 +18,8 @@ SVG = '<svg viewBox="0 0 1 1"><path d="M 0 0"/></svg>'
 
 def page(text="text", svg=SVG) -> Page:
     figure = Figure(svg, alt=text, caption=text)
-    blocks = [text, Table(text, [text, text], [[text, text]]), Terms({text: text}), figure]
-    return Page(text, text, [Section(text, [*blocks, Figures([figure, figure])])])
+    elements = [text, Table(text, [text, text], [[text, text]]), {text: text}, figure]
+    return Page(text, text, [Section(text, [*elements, [figure, figure]])])
 
 
 def test_the_page_makes_no_request():
@@ -64,9 +62,7 @@ def test_figures_have_alternative_text_and_captions():
 
 
 def test_code_in_backquotes_and_numbers_with_their_signs():
-    html = render_html(
-        Page("t", "`bd-i` gains 1.00 ± 0.10", [Section("s", [Terms({"`a`": "Z = 8"})])])
-    )
+    html = render_html(Page("t", "`bd-i` gains 1.00 ± 0.10", [Section("s", [{"`a`": "Z = 8"}])]))
     assert Reader(html).texts["code"] == ["bd-i", "a"]
     assert "1.00\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.10" in html
     assert "Z\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}8" in html
@@ -87,9 +83,9 @@ def test_rendering_is_deterministic():
 ELEMENTS = [
     "text",
     Table("of things", ["a", "b"], [["x | y", "1"]]),
-    Terms({"seed": "0"}),
+    {"seed": "0"},
     Listing("Run:", ["protorect demo", "ls <folder>"]),
-    Figures([Figure(SVG, "a line", "Fig. 1")] * 2),
+    [Figure(SVG, "a line", "Fig. 1")] * 2,
     Figure(SVG, "a line", "Fig. 1"),
 ]
 

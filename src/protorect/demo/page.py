@@ -15,7 +15,7 @@ from protorect.demo.plan import BASE, NOVEL, QUERY, WAY
 from protorect.demo.z_section import z_section
 from protorect.methods import METHODS
 from protorect.paper.published import SHOTS
-from protorect.report.page import Element, Figure, Figures, Page, Section, Terms, render_html
+from protorect.report.page import Element, Figure, Page, Section, render_html
 from protorect.report.plots.accuracy import accuracy_dots, value_by_epoch
 from protorect.report.plots.episodes import episode_pictures
 from protorect.report.results import accuracy_text, difference_text, results_table
@@ -42,7 +42,7 @@ def demo_page(result: DemoResult) -> str:
                 _ablation_section(result),
                 _pixels_section(result),
                 z_section(result),
-                Section("How this page was made", [Terms(_details(result))]),
+                Section("How this page was made", [_details(result)]),
             ],
         )
     )
@@ -96,7 +96,7 @@ def _training_section(result: DemoResult) -> Section:
             f"90 degrees, each rotation a class of its own, {learned.base_classes} classes with "
             f"{learned.base_pictures} pictures. The digits {span(NOVEL)} are the novel classes; "
             "they are not used in training. The network is that of the last epoch.",
-            Figures([loss, accuracy]),
+            [loss, accuracy],
         ],
     )
 
@@ -115,7 +115,6 @@ def _task_section(result: DemoResult) -> Section:
             predicted[:, :SHOWN_QUERIES],
             shown.names,
             f"{name}: {score}",
-            cmap="gray_r",
         )
         figures.append(
             Figure(
@@ -137,14 +136,14 @@ def _task_section(result: DemoResult) -> Section:
             f"Below is one episode, one row per class: number {shown.number + 1} of "
             f"{result.episodes}, the one in which both methods are nearest to their mean accuracy. "
             f"The first {SHOWN_QUERIES} of the {QUERY} queries of each class are shown.",
-            Figures(figures),
+            figures,
         ],
     )
 
 
 def _ablation_section(result: DemoResult) -> Section:
     elements: list[Element] = [
-        Terms({f"`{name}`": METHODS[name].summary for name in ABLATION}),
+        {f"`{name}`": METHODS[name].summary for name in ABLATION},
         results_table(
             result.ablation,
             f"Accuracy in % with 95 % intervals, {WAY}-way, {QUERY} queries per class, "

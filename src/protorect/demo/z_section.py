@@ -12,7 +12,7 @@ from protorect.demo.measure import DemoResult, Z
 from protorect.evaluation.evaluate import Result
 from protorect.methods import METHODS
 from protorect.paper.published import SHOTS
-from protorect.report.page import Figure, Figures, Section
+from protorect.report.page import Figure, Section
 from protorect.report.plots.accuracy import Curve, accuracy_against_z, accuracy_limits
 from protorect.report.results import accuracy_text, difference_text
 from protorect.report.table import Table
@@ -52,7 +52,7 @@ def z_section(result: DemoResult) -> Section:
         [
             "`bd-i` adds up to Z of the queries predicted as a class to its prototype; Z = 0 is "
             "`cspn`. The queries are not shifted here.",
-            Figures(figures),
+            figures,
             _best_z_table(result),
             *_theory_text(result),
         ],

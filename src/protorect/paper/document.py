@@ -27,7 +27,7 @@ from protorect.paper.tables import (
     weights_table,
 )
 from protorect.paper.weighting import PRINTED_EPSILON
-from protorect.report.page import Element, Listing, Page, Section, Terms, render_markdown
+from protorect.report.page import Element, Listing, Page, Section, render_markdown
 from protorect.report.table import Table
 
 Sections = Mapping[str, Section]  # by name of the experiment
@@ -89,7 +89,7 @@ def _page(
         [
             Section("How to read this", how_to_read),
             *sections,
-            Section("Compared systems", [Terms(_citations())]),
+            Section("Compared systems", [_citations()]),
             *links,
         ],
     )
@@ -220,21 +220,19 @@ def _commands(
     return Listing(caption, [*make, f"protorect paper {chosen.name} --results results/paper"])
 
 
-def _details(record: Record) -> Terms:
+def _details(record: Record) -> dict[str, str]:
     """What is needed to get the same numbers again."""
     files = ", ".join(f"`{one['file']}` ({one['sha256'][:12]})" for one in record.features)
     fine_tuned = [one.episodes for one in record.measured if one.method in PICTURE_METHODS]
     command = f"protorect paper {record.experiment} --seed {record.seed}"
     command += f" --fine-tuned-episodes {max(fine_tuned)}" if fine_tuned else ""
-    return Terms(
-        {
-            "command": f"`{command}`",
-            "features": f"{files}; in parentheses the SHA-256 of the values",
-            "weights": ", ".join(dict.fromkeys(one["weights"][:12] for one in record.features)),
-            "duration": f"{record.seconds:.0f} s",
-            "versions": ", ".join(f"{name} {number}" for name, number in record.versions.items()),
-        }
-    )
+    return {
+        "command": f"`{command}`",
+        "features": f"{files}; in parentheses the SHA-256 of the values",
+        "weights": ", ".join(dict.fromkeys(one["weights"][:12] for one in record.features)),
+        "duration": f"{record.seconds:.0f} s",
+        "versions": ", ".join(f"{name} {number}" for name, number in record.versions.items()),
+    }
 
 
 def _citations() -> dict[str, str]:

@@ -11,7 +11,7 @@ from protorect.paper.prose import prose
 from protorect.paper.published import SHOTS
 from protorect.paper.record import Measurement
 from protorect.paper.tables import published_gain
-from protorect.report.page import Element, Figure, Figures
+from protorect.report.page import Element, Figure
 from protorect.report.plots.accuracy import (
     Curve,
     accuracy_against_z,
@@ -27,10 +27,10 @@ def paper_figures(data: Mapping[str, Any], features: FeatureSet) -> list[Element
     where, over_z = feature_set_name(features), data["against_z"]
     theory = {name: over_z[name] for name in ("variance", "expectation", "eta")}
     return [
-        Figures(_against_z(over_z, where)),
+        _against_z(over_z, where),
         prose("theory", **theory),
-        Figures([_episode(data, where), _shift(data, where)]),
-        Figures([_bias(data["bias"][str(shot)], where, shot) for shot in SHOTS]),
+        [_episode(data, where), _shift(data, where)],
+        [_bias(data["bias"][str(shot)], where, shot) for shot in SHOTS],
         " ".join(_bias_text(data["bias"][str(shot)], shot) for shot in SHOTS),
     ]
 
@@ -117,7 +117,7 @@ def robust_figures(numbers: Sequence[Measurement], features: FeatureSet) -> list
     """The robust test as bars: accuracy and mAP, for one feature set."""
     own = [one for one in numbers if FeatureSet(one.dataset, one.backbone) == features]
     return [
-        Figures([_robust(own, feature_set_name(features), shot, name) for shot in SHOTS])
+        [_robust(own, feature_set_name(features), shot, name) for shot in SHOTS]
         for name in QUANTITIES
         if own
     ]
@@ -144,7 +144,7 @@ def _robust(own: Sequence[Measurement], where: str, shot: int, quantity: str) ->
     )
 
 
-def weights_figures(study: Mapping[str, Any], features: FeatureSet) -> Figures:
+def weights_figures(study: Mapping[str, Any], features: FeatureSet) -> list[Figure]:
     """Gain over CSPN against epsilon for one feature set, one figure per shot."""
     where, figures = feature_set_name(features), []
     for shot in SHOTS:
@@ -156,11 +156,11 @@ def weights_figures(study: Mapping[str, Any], features: FeatureSet) -> Figures:
         svg = curves_on_log_axis(
             lines,
             ("ε", "gain over CSPN in points"),
-            [("published", published_gain(features, shot))],
+            ("published", published_gain(features, shot)),
             f"{where}, {shot}-shot",
         )
         texts = (
             prose(f"weights figure {kind}", where=where, shot=shot) for kind in ("alt", "caption")
         )
         figures.append(Figure(svg, *texts))
-    return Figures(figures)
+    return figures

@@ -1,4 +1,4 @@
-"""A comparison of methods as tables, JSON and a page."""
+"""A comparison of methods as tables, JSON, plots and a page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from protorect.evaluation.compare import Comparison
 from protorect.methods import METHODS
-from protorect.report.page import Element, Figure, Page, Section, Terms
-from protorect.report.plots.comparison import accuracy_against_speed, rank_diagram
+from protorect.report.page import Element, Figure, Page, Section
 from protorect.report.results import accuracy_text, result_record
+from protorect.report.style import BLUE, INK, VERMILLION, new_figure, to_svg
 from protorect.report.table import Table
 
 
@@ -51,7 +52,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
 
 
 def comparison_json(comparison: Comparison, settings: dict[str, Any]) -> str:
-    """All results, and the ranks."""
+    """All results and the summary, as JSON."""
     document = {
         "columns": [
             {
@@ -92,9 +93,61 @@ def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> Page:
         sections=[
             _rank_section(comparison),
             *(_feature_section(comparison, name) for name in _feature_sets(comparison)),
-            Section("How this page was made", [Terms(details)]),
+            Section("How this page was made", [details]),
         ],
     )
+
+
+def rank_diagram(comparison: Comparison) -> str:
+    """Plot the mean rank of every method, one row each, and the critical difference."""
+    ranks = comparison.ranks
+    order = np.argsort(ranks, kind="stable")
+    best, difference = ranks.min(), comparison.critical_difference
+    with new_figure(5.6, 1.0 + 0.3 * len(order)) as (figure, axes):
+        rows = range(len(order))
+        near = ranks[order] <= best + difference
+        axes.hlines(rows, 1, ranks[order], color=INK, alpha=0.25, linewidth=1)
+        for group, color, marker in ((near, BLUE, "o"), (~near, VERMILLION, "s")):
+            axes.plot(ranks[order][group], np.flatnonzero(group), marker, color=color, markersize=7)
+        axes.plot([best, best + difference], [-0.8, -0.8], color=INK, linewidth=3)
+        axes.text(best + difference, -0.8, f"  critical difference {difference:.2f}", va="center")
+        axes.set_yticks(rows, [comparison.methods[i] for i in order])
+        axes.set(xlim=(0.8, None), ylim=(len(order) - 0.4, -1.4), xlabel="mean rank")
+        axes.grid(visible=False, axis="y")
+        return to_svg(figure)
+
+
+def accuracy_against_speed(comparison: Comparison) -> str:
+    """Plot mean accuracy over the columns against episodes per second, one dot per method."""
+    accuracy = comparison.accuracies.mean(axis=0)
+    speed = comparison.episodes_per_second
+    with new_figure(6.4, 4.6) as (figure, axes):
+        axes.plot(speed, accuracy, "o", color=BLUE, markersize=6)
+        axes.set_xscale("log")
+        low, high = axes.get_ylim()
+        heights = _label_heights(accuracy, (high - low) / 24, np.log10(speed))
+        for name, x, y, height in zip(comparison.methods, speed, accuracy, heights, strict=True):
+            axes.annotate(
+                name,
+                (x, y),
+                (x * 1.12, height),
+                va="center",
+                fontsize=9,
+                arrowprops={"arrowstyle": "-", "color": INK, "alpha": 0.3, "shrinkB": 3},
+            )
+        left, right = axes.get_xlim()
+        axes.set_xlim(left, right * (right / left) ** 0.35)  # space for the names
+        axes.set(xlabel="episodes per second", ylabel="mean accuracy in %")
+        return to_svg(figure)
+
+
+def _label_heights(y: NDArray[np.float64], spacing: float, x: NDArray[np.float64]) -> list[float]:
+    """Heights of labels, from the lowest dot up, each above the labels of dots near in x."""
+    heights: dict[int, float] = {}
+    for i in map(int, np.argsort(y, kind="stable")):
+        near = [heights[j] for j in heights if abs(x[i] - x[j]) < 0.8]
+        heights[i] = max([float(y[i]), *(height + spacing for height in near)])
+    return [heights[i] for i in range(len(y))]
 
 
 def _feature_sets(comparison: Comparison) -> list[str]:
@@ -119,7 +172,7 @@ def _rank_section(comparison: Comparison) -> Section:
     ]
     known = [METHODS[name] for name in comparison.methods if name in METHODS]
     if known:
-        elements.append(Terms({f"`{method.name}`": method.summary for method in known}))
+        elements.append({f"`{method.name}`": method.summary for method in known})
     return Section("Which method is best", elements)
 
 

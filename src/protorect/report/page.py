@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
@@ -24,20 +23,6 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Figures side by side where the page is wide enough, else one below the other."""
-
-    figures: Sequence[Figure]
-
-
-@dataclass(frozen=True)
-class Terms:
-    """Names and what they mean, or settings and their values."""
-
-    terms: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class Listing:
     """Lines of code, such as commands, folded away below a caption."""
 
@@ -45,8 +30,9 @@ class Listing:
     lines: Sequence[str]
 
 
-Element = str | Table | Figure | Figures | Terms | Listing
-"""What a section holds; a string is a paragraph, with `code` in backquotes."""
+Element = str | Table | Figure | list[Figure] | dict[str, str] | Listing
+"""What a section holds. A string is a paragraph, with `code` in backquotes; a list of figures is
+shown side by side where the page is wide enough; a dict is a list of terms and their meanings."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +54,8 @@ class Page:
 
 def render_html(page: Page) -> str:
     """The page as HTML. All text is escaped; figures are embedded as they are."""
-    return _page_template().render(page=page)
+    template = load_template("report", "page.html.jinja", prose=_prose, cell=_cell)
+    return template.render(page=page)
 
 
 def render_markdown(page: Page, stem: str) -> tuple[str, dict[str, str]]:
@@ -95,11 +82,6 @@ def load_template(package: str, name: str, **filters: object) -> Template:
     return environment.get_template(name)
 
 
-@cache
-def _page_template() -> Template:
-    return load_template("report", "page.html.jinja", prose=_prose, cell=_cell)
-
-
 def _prose(text: str) -> Markup:
     """Text escaped, `code` set as code, and no line break beside = or ±."""
     joined = re.sub(" ([=±]) ", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", str(escape(text)))
@@ -116,12 +98,12 @@ def _markdown(element: Element, stem: str, figures: dict[str, str]) -> str:
     match element:
         case Table():
             return f"{markdown_table(element)}\n\n*{element.caption}*"
-        case Terms():
-            return "\n".join(f"- **{term}**: {text}" for term, text in element.terms.items())
+        case dict():
+            return "\n".join(f"- **{term}**: {text}" for term, text in element.items())
         case Listing():
             return "\n".join([element.caption, "", "```text", *element.lines, "```"])
-        case Figures():
-            return "\n\n".join(_markdown(figure, stem, figures) for figure in element.figures)
+        case list():
+            return "\n\n".join(_markdown(figure, stem, figures) for figure in element)
         case Figure():
             name = f"{stem}-{len(figures) + 1}.svg"
             figures[name] = standalone_svg(element.svg)

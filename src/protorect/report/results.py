@@ -71,12 +71,11 @@ def _differences(results: Sequence[Result]) -> Iterable[dict[str, Any]]:
     """Each result minus the first method's at the same shot."""
     first: dict[int, Result] = {}
     for result in results:
-        if result.shot in first:
-            other = first[result.shot]
+        other = first.setdefault(result.shot, result)
+        if result is not other:
             mean, ci95 = result.minus(other)
             names = {"method": result.method, "minus": other.method, "shot": result.shot}
             yield names | {"difference": mean, "ci95": _without_nan(ci95)}
-        first.setdefault(result.shot, result)
 
 
 def _without_nan(value: Any) -> Any:

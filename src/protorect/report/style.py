@@ -89,16 +89,8 @@ def series_styles(count: int) -> tuple[tuple[str, str], ...]:
 
 def title_and_legend(axes: Axes, title: str, handles: Sequence[Line2D | Patch]) -> None:
     """Title and legend above the axes, where no data is."""
-    axes.set_title(title, fontweight="bold", pad=30)
-    axes.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=len(handles),
-        columnspacing=1.4,
-        borderaxespad=0.3,
-        borderpad=0,
-    )
+    axes.set_title(title, pad=30)
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(handles))
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:

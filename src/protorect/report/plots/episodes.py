@@ -24,7 +24,7 @@ from protorect.report.style import (
 )
 
 EDGE: dict[str, Any] = {"edgecolor": INK, "lw": 1.0, "zorder": 3}
-PROTOTYPE_MARKERS = (("*", 190), ("D", 60), ("^", 100))  # basic, rectified, expected
+PROTOTYPES = {"basic": ("*", 190), "rectified": ("D", 60), "expected": ("^", 100)}  # marker, size
 MEAN_MARKERS = (("P", INK), ("X", "none"), ("X", INK))  # support, queries before and after
 Points = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def prototypes_in_episode(
     basic: ArrayLike,
     rectified: ArrayLike,
     expected: ArrayLike,
-    title: str = "",
+    title: str,
 ) -> str:
     """Plot queries (n_query, 2) of classes (n_query,) and three kinds of prototypes (way, 2).
 
@@ -51,14 +51,10 @@ def prototypes_in_episode(
             start, moved, end = (kind[number] for kind in prototypes)
             _line(axes, start, end, color=INK, lw=1.2, dashes=(1, 1.5))
             _line(axes, moved, end, color=INK, lw=1.2)
-            for point, (marker, size) in zip((start, moved, end), PROTOTYPE_MARKERS, strict=True):
-                _dots(axes, point[None], s=size, marker=marker, color=color, **EDGE)
+            for kind, (marker, size) in zip(prototypes, PROTOTYPES.values(), strict=True):
+                _dots(axes, kind[[number]], s=size, marker=marker, color=color, **EDGE)
         _hide_axes(axes)
-        names = ("basic", "rectified", "expected")
-        handles = [
-            _handle(marker, name)
-            for (marker, _), name in zip(PROTOTYPE_MARKERS, names, strict=True)
-        ]
+        handles = [_handle(marker, name) for name, (marker, _) in PROTOTYPES.items()]
         title_and_legend(axes, title, [*handles, _handle("o", "query", alpha=0.45)])
         return to_svg(figure)
 
@@ -69,7 +65,7 @@ def queries_shifted(
     after: ArrayLike,
     query_way: ArrayLike,
     centres: ArrayLike,
-    title: str = "",
+    title: str,
 ) -> str:
     """Plot queries before (hollow) and after the shift (filled), the class that moved most zoomed.
 
@@ -127,7 +123,7 @@ def _zoom_window(samples: Mapping[str, Points], way: NDArray[np.int64]) -> tuple
     return low - margin, high + margin
 
 
-def bias_by_class(basic: ArrayLike, rectified: Mapping[str, ArrayLike], title: str = "") -> str:
+def bias_by_class(basic: ArrayLike, rectified: Mapping[str, ArrayLike], title: str) -> str:
     """Plot one dot per class: angle of the basic and of the rectified to the expected prototype.
 
     Angles (classes,) in degrees; dots below the diagonal moved towards the expected prototype.
@@ -157,20 +153,14 @@ def episode_pictures(
     query: NDArray[Any],
     predicted: NDArray[np.integer[Any]],
     names: Sequence[str],
-    title: str = "",
-    cmap: str = "gray",
+    title: str,
 ) -> str:
     """Show an episode as pictures, one row per class: support, queries, wrong labels framed.
 
-    Pictures are (height, width) or (height, width, 3): support (way, ...), query (way, n, ...);
-    predicted class positions (way, n). `cmap` is "gray_r" where large gray values are dark.
+    Pictures are (height, width), large values dark, or (height, width, 3): support (way, ...),
+    query (way, n, ...); predicted class positions (way, n).
     """
     way, columns = predicted.shape
-    if len(support) != way or len(names) != way or query.shape[:2] != (way, columns):
-        raise DataError(
-            f"an episode of {way} classes with {columns} queries each needs as many pictures, got "
-            f"support {support.shape}, query {query.shape} and {len(names)} names."
-        )
     pitch, step, gap = 1.42, 1.12, 0.7  # of rows, of queries, between support and queries
     width, height = 1.05 + gap + columns * step, way * pitch + 0.68  # in pictures
     with new_figure(5.6, 5.6 * height / width + 0.35) as (figure, axes):
@@ -181,14 +171,14 @@ def episode_pictures(
             label = row if column == 0 else int(predicted[row, column - 1])
             left = 0.0 if column == 0 else 1 + gap + (column - 1) * step
             corner = (left, row * pitch)
-            _picture(axes, picture, corner, names[label], label == row, cmap=cmap, norm=scale)
+            _picture(axes, picture, corner, names[label], label == row, scale)
         axes.text(0.5, -0.25, "support", ha="center")
         axes.text(1 + gap, -0.25, "queries and their predicted classes")
         axes.axvline(1 + gap / 2, color=INK, alpha=0.4, lw=0.8, ymax=0.93)
         axes.set(xlim=(-0.05, width - 0.05), ylim=(height - 0.7, -0.7))
         axes.set_aspect("equal")
         axes.set_axis_off()
-        axes.set_title(title, fontweight="bold")
+        axes.set_title(title)
         return to_svg(figure)
 
 
@@ -198,12 +188,13 @@ def _picture(
     corner: tuple[float, float],
     name: str,
     correct: bool,
-    **shades: Any,
+    scale: Normalize,
 ) -> None:
     """One framed picture of size 1 with a name below; the axis points down."""
     left, top = corner
     color, line, weight = (INK, 0.6, "normal") if correct else (VERMILLION, 3.0, "bold")
-    axes.imshow(picture, interpolation="none", extent=(left, left + 1, top + 1, top), **shades)
+    extent = (left, left + 1, top + 1, top)
+    axes.imshow(picture, interpolation="none", extent=extent, cmap="gray_r", norm=scale)
     axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=color, lw=line, clip_on=False))
     label = name if correct else f"{name}?"
     axes.text(left + 0.5, top + 1.3, label, ha="center", fontsize=9, color=color, weight=weight)
@@ -216,12 +207,12 @@ def _points(values: ArrayLike) -> Points:
     return points
 
 
-def _dots(axes: Axes, points: Points, **look: Any) -> None:
-    axes.scatter(points[:, 0], points[:, 1], **look)
+def _dots(axes: Axes, points: Points, **style: Any) -> None:
+    axes.scatter(points[:, 0], points[:, 1], **style)
 
 
-def _line(axes: Axes, start: Points, end: Points, **look: Any) -> None:
-    axes.plot([start[0], end[0]], [start[1], end[1]], **look)
+def _line(axes: Axes, start: Points, end: Points, **style: Any) -> None:
+    axes.plot([start[0], end[0]], [start[1], end[1]], **style)
 
 
 def _hide_axes(axes: Axes) -> None:
@@ -231,6 +222,6 @@ def _hide_axes(axes: Axes) -> None:
     axes.spines[["left", "bottom"]].set_visible(False)
 
 
-def _handle(marker: str, label: str, **look: Any) -> Line2D:
+def _handle(marker: str, label: str, **style: Any) -> Line2D:
     """A legend entry of a marker."""
-    return Line2D([], [], color=INK, marker=marker, markersize=8, ls="none", label=label, **look)
+    return Line2D([], [], color=INK, marker=marker, markersize=8, ls="none", label=label, **style)
