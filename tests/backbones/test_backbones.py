@@ -13,6 +13,7 @@ from torch import nn
 from helpers import formula
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.backbones.base import Backbone
+from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.registry import BACKBONES, build
 from protorect.errors import DataError, OptionError
 
@@ -131,9 +132,8 @@ def test_a_pretrained_network_repeats_a_grayscale_image_in_three_channels():
     batch = images(2, channels=1, size=32)
     with torch.no_grad():
         assert torch.equal(gray(batch), color(batch.repeat(1, 3, 1, 1)))
-    assert gray.mean == (127 / 255,)
-    assert color.mean == (127 / 255,) * 3
-    assert color.std == (128 / 255,) * 3
+    assert gray.preprocessing == Preprocessing((127 / 255,), (128 / 255,))
+    assert color.preprocessing == Preprocessing((127 / 255,) * 3, (128 / 255,) * 3)
 
 
 @pytest.mark.parametrize("name", BACKBONES)

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageOps
+from torch.nn import functional
 
+from protorect.backbones import efficientnet_lite_weights
 from protorect.backbones.base import Backbone
-from protorect.backbones.efficientnet_lite import imagenet_head
 from protorect.backbones.registry import build
 
 ROOT = Path(__file__).parents[2]
@@ -44,8 +45,7 @@ def preprocessed(network: Backbone, photograph: Image.Image) -> torch.Tensor:
     edge = (square.width - network.size) // 2
     middle = square.crop((edge, edge, edge + network.size, edge + network.size))
     pixels = torch.from_numpy(np.array(middle)).permute(2, 0, 1) / 255
-    mean, std = (torch.tensor(values).view(3, 1, 1) for values in (network.mean, network.std))
-    return (pixels - mean) / std
+    return network.preprocessing(pixels[None])[0]
 
 
 def photographs(of: str) -> list[Image.Image]:
@@ -66,13 +66,14 @@ def network() -> Backbone:
 @pytest.fixture(scope="module")
 def top5(network) -> dict[str, torch.Tensor]:
     """The five most probable ImageNet classes of every photograph, (EACH, 5), best first."""
-    head = imagenet_head()
+    tensors = efficientnet_lite_weights._read()
+    weight, bias = tensors["_fc.weight"], tensors["_fc.bias"]
     found = {}
     for grocery in IMAGENET:
         batch = torch.stack([preprocessed(network, picture) for picture in photographs(grocery)])
         assert batch.shape == (EACH, 3, 224, 224)
         with torch.no_grad():
-            found[grocery] = head(network(batch)).topk(5).indices
+            found[grocery] = functional.linear(network(batch), weight, bias).topk(5).indices
     return found
 
 

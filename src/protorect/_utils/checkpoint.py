@@ -76,8 +76,10 @@ def load_tensors(
         ) from error
 
 
-def check_fits(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str) -> None:
-    """Raise DataError, which begins with `where`, if names or shapes are not the expected ones."""
+def check_fits(
+    tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str, remedy: str = ""
+) -> None:
+    """Raise DataError, "where: what. remedy", if names or shapes are not the expected ones."""
     problems = [
         *(f"{name} is missing" for name in expected if name not in tensors),
         *(f"{name} is unknown" for name in tensors if name not in expected),
@@ -89,7 +91,7 @@ def check_fits(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], wh
     ]
     if problems:
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise DataError(f"{where}: {', '.join(problems[:3])}{more}.")
+        raise DataError(f"{where}: {', '.join(problems[:3])}{more}. {remedy}".rstrip())
 
 
 def _config(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from protorect.errors import OptionError, unknown_name
 
+LARGEST_SIZE = 1024  # pixels per side of a picture that is packed or embedded
 LARGEST_FACTOR = 1e6  # of cosines: beyond it a softmax is a maximum, and float32 overflows
 
 

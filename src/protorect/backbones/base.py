@@ -6,45 +6,22 @@ import math
 
 from torch import Tensor, nn
 
+from protorect.backbones.preprocessing import Preprocessing
 from protorect.errors import DataError, OptionError
 
 SMALLEST_SIZE = 28  # pixels per side: four halvings leave one position
-LARGEST_SIZE = 1024  # that `protorect prepare` makes
-CHANNELS = (1, 3)
 
 
 class Backbone(nn.Module):
-    """A network that maps images (n, channels, size, size) to features (n, dim).
+    """A network that maps images (n, channels, size, size) to features (n, dim)."""
 
-    Parameters
-    ----------
-    name
-        Its name in the registry.
-    channels
-        1 for grayscale images, 3 for color.
-    size
-        Height and width of the images in pixels, 28 or more.
-
-    Attributes
-    ----------
-    dim
-        Length of a feature vector; set by the subclass.
-    mean, std
-        Normalization that pretrained weights expect of pixels in 0 .. 1, one number per channel.
-        None if the training run decides.
-    pixels_per_batch
-        How many pixels a batch for inference should have; a network with large activations needs
-        about a kilobyte of memory for each.
-    """
-
-    dim: int
-    mean: tuple[float, ...] | None = None
-    std: tuple[float, ...] | None = None
-    pixels_per_batch: int = 2**18
+    dim: int  # set by the subclass
+    preprocessing: Preprocessing | None = None  # of pretrained weights; else training decides
+    pixels_per_batch: int = 2**18  # in inference, where a pixel may need a kilobyte of memory
 
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__()
-        if channels not in CHANNELS:
+        if channels not in (1, 3):
             raise OptionError(f"channels is {channels!r}; {name} takes 1 (gray) or 3 (color).")
         if not isinstance(size, int) or size < SMALLEST_SIZE:
             raise OptionError(

@@ -17,15 +17,7 @@ CONV256 = (64, 96, 128, 256)
 
 
 class ConvNet(Backbone):
-    """Blocks of convolution, batch norm, ReLU and max-pool; features are the last map, flattened.
-
-    Parameters
-    ----------
-    name, channels, size
-        See `Backbone`.
-    widths
-        Channels of each block.
-    """
+    """Blocks of convolution, batch norm, max-pool and ReLU, one per width; no ReLU at the end."""
 
     def __init__(self, name: str, channels: int, size: int, widths: tuple[int, ...]) -> None:
         super().__init__(name, channels, size)

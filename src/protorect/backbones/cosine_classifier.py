@@ -9,14 +9,7 @@ from torch import Tensor, nn
 class CosineClassifier(nn.Module):
     """Logits are a learnable scale times the cosines of a feature with each class's weight.
 
-    Parameters
-    ----------
-    dim
-        Length of a feature vector.
-    classes
-        Number of base classes.
-    scale
-        Initial value of tau in eq. (1).
+    `scale` is the initial value of tau in eq. (1).
     """
 
     def __init__(self, dim: int, classes: int, scale: float = 10.0) -> None:

@@ -17,14 +17,8 @@ class DropBlock(nn.Module):
     """Zero random squares of every channel of a map during training, and rescale the rest.
 
     The fraction that is dropped grows linearly from 0 to `rate` over the first 40,000 training
-    batches. Their number is a buffer, so that a checkpoint continues the schedule.
-
-    Parameters
-    ----------
-    rate
-        The fraction of a map that is dropped after the warm-up.
-    block
-        Side of the squares; a smaller map is dropped as a whole.
+    batches. Their number is a buffer, so that a checkpoint continues the schedule. A map that is
+    smaller than a square of side `block` is dropped as a whole.
     """
 
     batches: Tensor
@@ -40,14 +34,10 @@ class DropBlock(nn.Module):
         if not self.training:
             return maps
         self.batches += 1
-        return maps * self.factors(maps.shape, maps.device).to(maps.dtype)
-
-    def factors(self, shape: torch.Size, device: torch.device) -> Tensor:
-        """Factors for the maps (n, width, side, side) of a batch, in float32."""
-        mask = self._mask(shape, device)
+        mask = self._mask(maps.shape, maps.device)
         # Over the whole batch, so that activations have the same expected size as in evaluation.
         rescale = mask.numel() / mask.sum().clamp(min=1)
-        return mask * rescale
+        return maps * (mask * rescale).to(maps.dtype)
 
     def _mask(self, shape: torch.Size, device: torch.device) -> Tensor:
         """0 where a position is dropped, 1 elsewhere, in float32."""

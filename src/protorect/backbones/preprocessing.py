@@ -12,19 +12,11 @@ _LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Normalization of images.
-
-    Parameters
-    ----------
-    mean, std
-        Subtracted from pixels in 0 .. 1 and then divided by, one number per channel.
-    inverted
-        Whether `embed` exchanges dark and bright first.
-    """
+    """Normalization of pixels in 0 .. 1, with one mean and standard deviation per channel."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    inverted: bool = False
+    inverted: bool = False  # whether `embed` exchanges dark and bright first
 
     def __call__(self, images: Tensor) -> Tensor:
         """Normalize images (n, channels, height, width) with pixels in 0 .. 1."""

@@ -1,4 +1,4 @@
-"""The backbones that can be asked for by name."""
+"""The backbones by name."""
 
 from __future__ import annotations
 
@@ -37,18 +37,10 @@ BACKBONES: dict[str, BackboneSpec] = {
 
 
 def build(name: str, *, channels: int = 3, size: int | None = None) -> Backbone:
-    """A new backbone, (n, channels, size, size) -> (n, dim).
+    """Build the backbone of this name, which maps (n, channels, size, size) to (n, dim).
 
-    Parameters
-    ----------
-    name
-        One of `BACKBONES`. Its initial weights are sampled from torch's generator: set
-        `torch.manual_seed` before. A pretrained one has its trained weights.
-    channels
-        1 for grayscale images, 3 for color.
-    size
-        Height and width of the images in pixels, 28 or more; if not given, 84, or the size that a
-        pretrained network was trained with.
+    Its initial weights are sampled from torch's global generator, unless it is pretrained. The
+    default size is 84 pixels, or the size that a pretrained network was trained with.
     """
     if name not in BACKBONES:
         raise unknown_name("backbone", name, BACKBONES)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from protorect._utils.checkpoint import check_fits, load_tensors
-from protorect.backbones.base import LARGEST_SIZE, Backbone
+from protorect._utils.parameters import LARGEST_SIZE
+from protorect.backbones.base import Backbone
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.pretrained import pretrained_weights
 from protorect.backbones.registry import BACKBONES, build
@@ -23,25 +24,15 @@ WEIGHTS = "backbone"  # the kind of file, as `load_tensors` asks for it
 
 @dataclass(frozen=True)
 class TrainedBackbone:
-    """A backbone with trained weights and the preprocessing of its images.
-
-    Parameters
-    ----------
-    backbone
-        With its weights.
-    preprocessing
-        Of images like those it was trained on.
-    bright_on_dark
-        Whether those were drawings stored as bright strokes on a dark ground.
-    """
+    """A backbone with trained weights, and the preprocessing that it expects of its images."""
 
     backbone: Backbone
     preprocessing: Preprocessing
-    bright_on_dark: bool = False
+    bright_on_dark: bool = False  # trained on drawings with bright strokes on a dark ground
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> TrainedBackbone:
-        """From the folder of a run, a file of weights, or the name of pretrained weights."""
+        """Load the folder of a run, a file of weights, or pretrained weights by their name."""
         path = Path(source)
         if path.is_dir():
             path = path / BEST_WEIGHTS
@@ -63,7 +54,7 @@ class TrainedBackbone:
                 )
             backbone = build(card["backbone"], channels=card["channels"], size=size)
             mean, std = (_numbers(name, card[name], backbone.channels) for name in ("mean", "std"))
-            # Cards that do not say are older; of their data sets only this one is bright on dark.
+            # A card without the entry is older; of the data sets then, Omniglot is bright on dark.
             bright_on_dark = bool(card.get("ink_high", card.get("data") == "omniglot"))
         except OptionError as error:
             raise DataError(f"{path} cannot be used: {error}") from error
@@ -81,9 +72,9 @@ class TrainedBackbone:
                 "run, weights file or pretrained backbone", name, [*packaged, *ready]
             )
         backbone = build(name)
-        if backbone.mean is None or backbone.std is None:
+        if backbone.preprocessing is None:
             raise OptionError(f"{name} has no trained weights; train it first: protorect train.")
-        return cls(backbone, Preprocessing(backbone.mean, backbone.std))
+        return cls(backbone, backbone.preprocessing)
 
     def preprocessing_for(self, mean: Sequence[float]) -> Preprocessing:
         """Preprocessing of images whose channels have this mean, on a scale of 0 to 1.

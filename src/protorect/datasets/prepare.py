@@ -14,6 +14,7 @@ from typing import Any
 from protorect._utils.files import folder_written_whole
 from protorect._utils.manifest import MANIFEST
 from protorect._utils.parallel import processors
+from protorect._utils.parameters import LARGEST_SIZE
 from protorect._utils.progress import Progress, part_of
 from protorect._utils.text import printable
 from protorect.datasets.catalogue import Dataset, dataset
@@ -25,7 +26,7 @@ from protorect.errors import DataError, OptionError
 
 Fractions = tuple[float, float, float]
 INDEX = "index.csv"
-SMALLEST_SIZE, LARGEST_SIZE = 8, 1024  # pixels per side of a packed picture
+SMALLEST_SIZE = 8  # pixels per side of a packed picture
 
 
 def prepare(
