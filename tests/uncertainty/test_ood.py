@@ -39,10 +39,10 @@ def test_a_sample_is_not_its_own_neighbor():
 
 def test_neighbors_help_to_find_distractors(monkeypatch):
     areas = {}
-    default = calibration.OWN_SHARE
-    for own_share in (1.0, default):
-        monkeypatch.setattr(calibration, "OWN_SHARE", own_share)
-        areas[own_share] = np.mean([area_under_curve(seed) for seed in range(4)])
+    default = calibration.OWN_WEIGHT
+    for own_weight in (1.0, default):
+        monkeypatch.setattr(calibration, "OWN_WEIGHT", own_weight)
+        areas[own_weight] = np.mean([area_under_curve(seed) for seed in range(4)])
     assert areas[default] > areas[1.0] + 0.01
 
 

@@ -1,4 +1,4 @@
-"""k-NN similarity for out-of-distribution scores: distractors rarely come alone."""
+"""k-NN similarity for out-of-distribution scores: distractors are often similar to each other."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ _SAME = 1 - 1e-6  # the cosine of a sample with itself, but for rounding
 
 
 class Scored(NamedTuple):
-    """Samples with their scores.
+    """n samples and their scores."""
 
-    `features` (n, dim), `scores` (n, ways) by the method, and `cosines` (n, ways) with the
-    rectified prototypes.
-    """
-
-    features: Tensor
-    scores: Tensor
-    cosines: Tensor
+    features: Tensor  # (n, dim)
+    scores: Tensor  # (n, ways) by the method
+    cosines: Tensor  # (n, ways) with the rectified prototypes
 
     def part(self, rows: slice) -> Scored:
         """Some of the samples."""
@@ -30,10 +26,10 @@ class Scored(NamedTuple):
 
 
 def knn_similarity(samples: Scored, unlabeled: Scored) -> Tensor:
-    """Mean cosine with the predicted class over the nearest neighbors predicted alike, (n,).
+    """Mean cosine of the nearest neighbors of each sample with its predicted class, (n,).
 
-    Neighbors are taken from `unlabeled`. A sample is not its own neighbor, and without any
-    neighbor it keeps its own cosine.
+    Neighbors are those of the `unlabeled` samples that are predicted as the same class. A sample is
+    not its own neighbor; for one without neighbors the result is its own cosine.
     """
     labels, unlabeled_labels = predictions(samples.scores), predictions(unlabeled.scores)
     similarity = samples.cosines.gather(1, labels[:, None]).squeeze(1)
