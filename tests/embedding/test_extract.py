@@ -13,7 +13,7 @@ from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.registry import build
 from protorect.cli import main
 from protorect.datasets.packed import PackedDataset
-from protorect.embedding import extract
+from protorect.embedding.extract import extract
 from protorect.training import TrainingConfig, train
 
 QUICK = TrainingConfig(epochs=1, batch_size=64, validation_episodes=5, precision="float32")

@@ -7,7 +7,7 @@ from PIL import Image
 from protorect import load_features
 from protorect.cli import main
 from protorect.datasets.prepare import prepare
-from protorect.embedding import extract
+from protorect.embedding.extract import extract
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_each_worker_thread_uses_one_core(four_threads, pictures):
     recording = RecordingEmbedder()
     found = embed_pictures(pictures, recording, FeatureCache(None))
     assert recording.threads == [1] * 4  # 24 pictures, a quarter each
-    assert all(name.startswith("protorect-embed") for name in recording.calls)
+    assert all(name.startswith("protorect_") for name in recording.calls)
     assert torch.get_num_threads() == 4
     assert found.pictures == pictures
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from helpers.packed import pack_noise, save_weights
 from protorect import DataError, load_features
-from protorect.embedding import extract
+from protorect.embedding.extract import extract
 from protorect.embedding.partial import partial_extraction
 
 FLUSHING_COMMAND = """

@@ -9,7 +9,7 @@ import pytest
 from helpers.packed import pack_noise, save_weights
 from protorect import DataError, OptionError, evaluate, load_features, sample_episodes
 from protorect.cli import main
-from protorect.embedding import extract
+from protorect.embedding.extract import extract
 from protorect.evaluation.fine_tuned import Pictures, evaluate_fine_tuned
 from protorect.methods import PICTURE_METHODS
 

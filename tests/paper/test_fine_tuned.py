@@ -7,7 +7,7 @@ import pytest
 from helpers.packed import pack_noise, save_weights
 from protorect import evaluate, sample_episodes
 from protorect.cli import main
-from protorect.embedding import extract
+from protorect.embedding.extract import extract
 from protorect.evaluation.fine_tuned import evaluate_fine_tuned
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.document import experiment_sections

@@ -9,7 +9,7 @@ from protorect import load_features
 from protorect.backbones.inference import embed
 from protorect.backbones.weights import TrainedBackbone
 from protorect.datasets.prepare import prepare
-from protorect.embedding import extract
+from protorect.embedding.extract import extract
 
 
 @pytest.fixture(scope="module")

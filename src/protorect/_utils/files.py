@@ -23,7 +23,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     written into. The temporary name keeps the suffix of `path`, for writers that look at it.
     """
     target = Path(path).resolve()
-    with _write_errors(path):
+    with write_errors(path):
         _check_target(target, path)
         target.parent.mkdir(parents=True, exist_ok=True)
         regular = target.is_file() or not target.exists()
@@ -48,7 +48,7 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
     check_free(path)
     partial = path.parent / f".{path.name}.protorect-partial"
     lock = path.parent / f".{path.name}.protorect-lock"
-    with _write_errors(path), locked(lock, path):
+    with write_errors(path), locked(lock, path):
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         try:
@@ -63,7 +63,7 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise DataError if a file cannot be written there, before long work; leaves no trace."""
     target = Path(path).resolve()
-    with _write_errors(path):
+    with write_errors(path):
         _check_target(target, path)
         if target.parent.is_dir() and not target.exists():
             with _temporary(target.parent, target.suffix):
@@ -72,7 +72,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def check_free(path: Path) -> None:
     """Raise DataError if there is anything at `path` but an empty folder."""
-    with _write_errors(path):
+    with write_errors(path):
         taken = os.path.lexists(path) and not (path.is_dir() and not os.listdir(path))
     if taken:
         raise DataError(
@@ -115,7 +115,7 @@ def _temporary(folder: Path | None, suffix: str) -> Iterator[Path]:
 
 
 @contextmanager
-def _write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn an OSError into the DataError that names `path`."""
     try:
         yield

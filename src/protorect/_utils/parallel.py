@@ -62,9 +62,12 @@ def processes(workers: int) -> Iterator[Mapper]:
 
 
 @contextmanager
-def threads(workers: int) -> Iterator[Mapper]:
-    """Give a `map` that works in this many threads, which end with the block."""
-    pool = ThreadPoolExecutor(workers, "protorect")
+def threads(workers: int, prepare: Callable[[], None] | None = None) -> Iterator[Mapper]:
+    """Give a `map` that works in this many threads, which end with the block.
+
+    Each thread calls `prepare` when it starts.
+    """
+    pool = ThreadPoolExecutor(workers, "protorect", prepare)
     try:
         yield lambda work, items: map_in_order(pool, work, items, workers * _QUEUED)
     finally:

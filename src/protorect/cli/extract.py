@@ -9,7 +9,7 @@ from pathlib import Path
 from protorect.backbones.pretrained import pretrained_weights
 from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
-from protorect.embedding import extract
+from protorect.embedding.extract import extract
 
 _NAMES = ", ".join([*pretrained_weights(), "efficientnet-lite0 (ImageNet)"])
 DESCRIPTION = f"""\

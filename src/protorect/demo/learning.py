@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits
 from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import prepare
 from protorect.demo.plan import BASE, Plan
-from protorect.embedding import extract
+from protorect.embedding.extract import extract
 from protorect.evaluation.features import load_features
 from protorect.training import train
 from protorect.training.loop import StepReport

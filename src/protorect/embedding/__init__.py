@@ -1,5 +1,1 @@
-"""Features of pictures by a trained backbone, in a file or store that knows what made it."""
-
-from protorect.embedding.extract import Extraction, extract
-
-__all__ = ["Extraction", "extract"]
+"""Features of pictures by a trained network, cached or written with what made them."""

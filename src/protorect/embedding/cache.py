@@ -27,12 +27,15 @@ _FORMAT = 1
 _TIMEOUT = 60.0  # seconds to wait for another process
 # A file that is changed within the clock's resolution after it was read would look unchanged.
 _MIN_AGE_NS = 2_000_000_000
-_TABLES = """
+_SET_UP = f"""
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS features (
     network TEXT, content BLOB, vector BLOB, used INTEGER, PRIMARY KEY (network, content));
 CREATE INDEX IF NOT EXISTS by_use ON features (used);
 CREATE TABLE IF NOT EXISTS files (
     place BLOB PRIMARY KEY, size INTEGER, changed INTEGER, content BLOB) WITHOUT ROWID;
+PRAGMA user_version = {_FORMAT};
 """
 _BYTES_IN_USE = """
 SELECT (page_count - freelist_count) * page_size
@@ -61,14 +64,9 @@ def user_cache() -> Path:
 
 
 class FeatureCache:
-    """Features by content; without a file it stores nothing and finds nothing.
+    """Features by content, in a file of this folder; without a folder, nothing is stored.
 
-    Parameters
-    ----------
-    folder
-        The folder of the file; None for no cache.
-    max_bytes
-        The size at which the features that were not used for longest are removed.
+    Beyond `max_bytes`, the features that were not used for longest are removed.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, max_bytes: int = MAX_BYTES) -> None:
@@ -90,16 +88,14 @@ class FeatureCache:
         status = _status(file)
         if status is None:
             return None
-        rows = self._query(
-            "SELECT content FROM files WHERE place = ? AND size = ? AND changed = ?",
-            (os.fsencode(file), *status),
-        )
+        statement = "SELECT content FROM files WHERE place = ? AND size = ? AND changed = ?"
+        rows = self._run(statement, [(os.fsencode(file), *status)])
         return rows[0][0] if rows else None
 
     def get(self, network: str, content: bytes) -> NDArray[np.float32] | None:
         """The features of a content, if they are here."""
         statement = "SELECT vector FROM features WHERE network = ? AND content = ?"
-        rows = self._query(statement, (network, content))
+        rows = self._run(statement, [(network, content)])
         vector = rows[0][0] if rows else None
         if not isinstance(vector, bytes) or not vector or len(vector) % 4:
             return None
@@ -108,7 +104,7 @@ class FeatureCache:
     def mark_used(self, network: str, contents: Iterable[bytes]) -> None:
         """Note that these features were used today."""
         today = _today()
-        self._execute(
+        self._run(
             "UPDATE features SET used = ? WHERE network = ? AND content = ? AND used < ?",
             [(today, network, content, today) for content in contents],
         )
@@ -121,20 +117,17 @@ class FeatureCache:
     ) -> None:
         """Store features (dim,) by content, and the contents of files."""
         today = _today()
-        self._execute(
+        self._run(
             "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)",
             [(network, content, row.astype("<f4").tobytes(), today) for content, row in features],
         )
         settled = time.time_ns() - _MIN_AGE_NS
-        statuses = [(file, _status(file), content) for file, content in files]
-        self._execute(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
-            [
-                (os.fsencode(file), *status, content)
-                for file, status, content in statuses
-                if status is not None and status[1] < settled
-            ],
-        )
+        rows = [
+            (os.fsencode(file), *status, content)
+            for file, content in files
+            if (status := _status(file)) is not None and status[1] < settled
+        ]
+        self._run("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
         if features or files:
             self._evict()
 
@@ -143,9 +136,9 @@ class FeatureCache:
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._database = _connect(file)
-            except sqlite3.DatabaseError as error:
-                if isinstance(error, sqlite3.OperationalError):
-                    raise
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
                 file.unlink()  # damaged, or of another version
                 self._database = _connect(file)
         except (OSError, sqlite3.Error) as error:
@@ -156,51 +149,35 @@ class FeatureCache:
             self._database.close()
             self._database = None
 
-    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._lock:
-            if self._database is None:
-                return []
-            try:
-                return self._database.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
-                self._give_up(error)
-                return []
-
-    def _execute(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _run(self, statement: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """Run a statement with each row of parameters, in one transaction; return its results."""
         with self._lock:
             if self._database is None or not rows:
-                return
+                return []
             try:
                 with self._database:
-                    self._database.executemany(statement, rows)
-            except sqlite3.Error as error:
-                self._give_up(error)
+                    return [one for row in rows for one in self._database.execute(statement, row)]
+            except sqlite3.Error as error:  # a full disk or a damaged file must not stop the work
+                self.problem = str(error)
+                self._close()
+                return []
 
     def _evict(self) -> None:
-        rows = self._query(_BYTES_IN_USE)
+        rows = self._run(_BYTES_IN_USE, [()])
         if rows and rows[0][0] > self._max_bytes:
             fraction = 1 - FILL_AFTER_EVICTION * self._max_bytes / rows[0][0]
-            self._execute(_EVICT_FEATURES, [(fraction,)])
-            self._execute(_EVICT_FILES, [(fraction,)])
-
-    def _give_up(self, error: sqlite3.Error) -> None:
-        """Continue without a cache: a full disk or a damaged file must not stop the work."""
-        self.problem = str(error)
-        self._close()
+            self._run(_EVICT_FEATURES, [(fraction,)])
+            self._run(_EVICT_FILES, [(fraction,)])
 
 
 def _connect(file: Path) -> sqlite3.Connection:
     # Several threads use the connection, one at a time by a lock.
     database = sqlite3.connect(file, timeout=_TIMEOUT, check_same_thread=False)
     try:
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, _FORMAT):
             raise sqlite3.DatabaseError("a cache of another version")
-        database.executescript(_TABLES)
-        database.execute(f"PRAGMA user_version = {_FORMAT}")
-        database.commit()
+        database.executescript(_SET_UP)
     except sqlite3.Error:
         database.close()
         raise

@@ -27,24 +27,12 @@ _ALL_TEST = (0.0, 0.0, 1.0)  # fractions of the classes in train, val and test
 
 
 class Extraction(NamedTuple):
-    """What an extraction did.
+    """What an extraction did."""
 
-    Parameters
-    ----------
-    written
-        False if the same features existed already.
-    resumed
-        Number of pictures that an earlier, interrupted extraction had done.
-    inverted
-        Whether dark and bright were exchanged, see `TrainedBackbone.preprocessing_for`.
-    unreadable
-        Pictures that could not be read, with the reason.
-    """
-
-    written: bool
-    resumed: int
-    inverted: bool
-    unreadable: tuple[str, ...]
+    written: bool  # False if the same features existed already
+    resumed: int  # number of pictures that an earlier, interrupted extraction had done
+    inverted: bool  # whether dark and bright were exchanged, see `preprocessing_for`
+    unreadable: tuple[str, ...]  # pictures that could not be read, with the reason
 
 
 def extract(
@@ -68,16 +56,12 @@ def extract(
     source
         The folder of a run, a file of weights, or the name of pretrained weights.
     pictures
-        A packed data set, or a folder of class folders, all of which are taken.
+        A packed data set, one `split` of which is taken, or a folder of class folders.
     out
         The .npz file to write; any other name is a feature store, a folder whose arrays are
         memory-mapped when read.
-    split
-        Of a packed data set.
     precision
-        "auto", "bfloat16" or "float32", of the network.
-    device
-        Where to compute.
+        Of the network: "auto", "bfloat16" or "float32".
     workers
         Number of batches that are computed at the same time; they share torch's threads.
     progress
@@ -101,7 +85,7 @@ def extract(
             data = prepare(
                 "folder",
                 pictures,
-                partial.packed_pictures,
+                partial.pictures / "packed",
                 size=backbone.size,
                 channels=backbone.channels,
                 split=_ALL_TEST,

@@ -16,7 +16,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from protorect._utils.arrays import create_array, save_arrays
+from protorect._utils.files import write_errors
 from protorect._utils.locks import locked
 from protorect._utils.manifest import MANIFEST
 from protorect.datasets.packed import PackedSplit
@@ -65,11 +65,11 @@ class PartialRows:
             self.flush()
 
     def flush(self) -> None:
-        """Bring what was written to the disk, then mark it as done.
+        """Write the rows to the disk, then mark their blocks as done.
 
         In this order, a mark on the disk implies its rows: after a kill or a loss of power, a
-        block is computed again or right. If flushing fails, the blocks are never marked, because
-        the system reports lost data only once.
+        block is either complete or computed again. If flushing fails, the blocks are never marked,
+        because the system reports lost data only once.
         """
         blocks, self._unflushed = self._unflushed, []
         self._features.flush()
@@ -78,35 +78,28 @@ class PartialRows:
         self._last_flush = time.monotonic()
 
 
-@dataclass(frozen=True)
 class PartialExtraction:
     """The folder of the extraction that becomes `out`."""
 
-    out: Path
-    folder: Path
-
-    @property
-    def packed_pictures(self) -> Path:
-        """Where a folder of pictures may be packed; removed when the command ends."""
-        return self.folder / _PICTURES / "packed"
-
-    @property
-    def _store(self) -> Path:
-        return self.folder / _STORE
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.folder = out.parent / f"{out.name}.partial"
+        self.pictures = self.folder / _PICTURES  # removed when the command ends
+        self.store = self.folder / _STORE
 
     def open_rows(
         self, split: PackedSplit, dim: int, provenance: dict[str, Any], block: int
     ) -> PartialRows:
         """The rows of a new store, or of the one that an interrupted extraction has left."""
-        if (self._store / MANIFEST).exists():
-            stored = FeatureStore.open(self._store)
+        if (self.store / MANIFEST).exists():
+            stored = FeatureStore.open(self.store)
             check_provenance(self.folder, stored.provenance, provenance)
             if stored.features.shape != (len(split.labels), dim):
                 raise DataError(f"{self.folder} is damaged. Remove it and extract again.")
-            features: Any = npy.open_memmap(self._store / FEATURES, "r+")
+            features: Any = npy.open_memmap(self.store / FEATURES, "r+")
         else:
             self.discard()
-            features = create_store(self._store, dim, split.labels, split.class_names, provenance)
+            features = create_store(self.store, dim, split.labels, split.class_names, provenance)
         return PartialRows(features, self._open_done(-(-len(features) // block)), block)
 
     def finish(self) -> None:
@@ -114,9 +107,9 @@ class PartialExtraction:
         if is_store(self.out):
             if self.out.is_dir():
                 self.out.rmdir()  # an empty one, which Windows does not replace
-            os.replace(self._store, self.out)
+            os.replace(self.store, self.out)
             return
-        store = FeatureStore.open(self._store)
+        store = FeatureStore.open(self.store)
         save_arrays(
             self.out,
             features=store.features,
@@ -128,8 +121,10 @@ class PartialExtraction:
 
     def discard(self) -> None:
         """Remove what was done so far."""
-        (self.folder / _DONE).unlink(missing_ok=True)  # first, as it vouches for the store
-        shutil.rmtree(self._store, ignore_errors=True)
+        (self.folder / _DONE).unlink(
+            missing_ok=True
+        )  # first: it marks rows as done
+        shutil.rmtree(self.store, ignore_errors=True)
 
     def _open_done(self, blocks: int) -> Any:
         """The bitmap; a new one if there is none for this number of blocks."""
@@ -142,35 +137,24 @@ class PartialExtraction:
             pass
         return create_array(path, "|b1", (blocks,))
 
-    def clean_up(self) -> None:
-        """Remove what a later command cannot use."""
-        shutil.rmtree(self.folder / _PICTURES, ignore_errors=True)
-        if not (self._store / MANIFEST).exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
-
 
 @contextmanager
 def partial_extraction(out: Path) -> Iterator[PartialExtraction]:
     """Give the folder in which `out` is made, to one command at a time."""
-    folder = out.parent / f"{out.name}.partial"
-    partial = PartialExtraction(out, folder)
-    try:
-        _check_contents(folder)
-        with locked(folder / _LOCK, out):
-            try:
-                shutil.rmtree(folder / _PICTURES, ignore_errors=True)  # of a killed command
-                yield partial
-            finally:
-                partial.clean_up()
-    except OSError as error:
-        raise DataError(f"cannot write {out}: {error.strerror or error}.") from error
-
-
-def _check_contents(folder: Path) -> None:
-    if folder.is_dir():
-        other = set(os.listdir(folder)) - {_LOCK, _PICTURES, _STORE, _DONE}
-        if other:
+    partial = PartialExtraction(out)
+    folder = partial.folder
+    with write_errors(out):
+        names = set(os.listdir(folder)) if folder.is_dir() else set()
+        if other := names - {_LOCK, _PICTURES, _STORE, _DONE}:
             raise DataError(
                 f"{folder} is needed for the unfinished extraction and holds something else "
                 f"({min(other)}). Move it away or give another name."
             )
+        with locked(folder / _LOCK, out):
+            try:
+                shutil.rmtree(partial.pictures, ignore_errors=True)  # of a killed command
+                yield partial
+            finally:
+                shutil.rmtree(partial.pictures, ignore_errors=True)
+                if not (partial.store / MANIFEST).exists():  # nothing to resume
+                    shutil.rmtree(folder, ignore_errors=True)

@@ -10,7 +10,6 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorect._utils.parallel import Mapper, map_in_order
+from protorect._utils.parallel import Mapper, threads
 from protorect._utils.progress import Progress
 from protorect.embedding.cache import FeatureCache
 from protorect.embedding.sources import Embedder
@@ -31,29 +30,16 @@ from protorect.images.stored import StoredPicture, UnreadableError
 
 PICTURES_PER_CHUNK = 20
 LARGEST_IN_MEMORY = 2**30  # bytes of features; more are mapped from a temporary file
-_QUEUED = 4  # items for each thread: enough to keep it busy, few enough to bound memory
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """The pictures that could be read, with their features.
-
-    Parameters
-    ----------
-    pictures
-        In the order in which they were given.
-    features
-        (n, dim), one row per picture.
-    contents
-        SHA-256 of each picture's file.
-    problems
-        The pictures that could not be read.
-    """
+    """The pictures that could be read, in the given order, with their features."""
 
     pictures: tuple[StoredPicture, ...]
-    features: NDArray[np.float32]
-    contents: tuple[bytes, ...]
-    problems: tuple[FailedPicture, ...]
+    features: NDArray[np.float32]  # (n, dim)
+    contents: tuple[bytes, ...]  # SHA-256 of each picture's file
+    problems: tuple[FailedPicture, ...]  # pictures that could not be read
 
 
 class _Embedding(NamedTuple):
@@ -74,8 +60,8 @@ def embed_pictures(
     progress: Progress | None = None,
 ) -> Embedded:
     """Features of pictures; those in the cache are not computed again."""
-    threads = torch.get_num_threads()
-    size = max(1, min(PICTURES_PER_CHUNK, -(-len(pictures) // threads)))
+    workers = torch.get_num_threads()
+    size = max(1, min(PICTURES_PER_CHUNK, -(-len(pictures) // workers)))
     chunks = (pictures[start : start + size] for start in range(0, len(pictures), size))
     embed_chunk = partial(_embed_chunk, embedder=embedder, cache=cache)
     readable: list[StoredPicture] = []
@@ -83,7 +69,7 @@ def embed_pictures(
     problems: list[FailedPicture] = []
     features: NDArray[np.float32] | None = None
     done = 0
-    with worker_threads(threads, torch_threads=1) as map_chunks:
+    with worker_threads(workers, torch_threads=1) as map_chunks:
         for chunk in map_chunks(embed_chunk, chunks):
             problems += [FailedPicture(one.picture.file, one.error) for one in chunk if one.error]
             new = [one for one in chunk if not one.error]
@@ -108,13 +94,12 @@ def embed_pictures(
 
 @contextmanager
 def worker_threads(workers: int, torch_threads: int) -> Iterator[Mapper]:
-    """Give a `map` that works ahead in threads, each of which uses so many threads of torch."""
+    """Give a `map` that works in this many threads, each of which uses `torch_threads` of torch."""
     before = torch.get_num_threads()
-    pool = ThreadPoolExecutor(workers, "protorect-embed", torch.set_num_threads, (torch_threads,))
     try:
-        yield lambda work, items: map_in_order(pool, work, items, _QUEUED * workers + 1)
+        with threads(workers, partial(torch.set_num_threads, torch_threads)) as mapper:
+            yield mapper
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
         torch.set_num_threads(before)  # else later threads would start with the workers' number
 
 

@@ -3,7 +3,7 @@
 A feature file is a .npz file. A feature store is a folder for large sets, memory-mapped when read:
 
     features.npy        (n, dim), floating point
-    labels.npy          (n,) int64, positions in the class names
+    labels.npy          (n,) int64, indices into the class names
     class_names.json    a list of names
     manifest.json       shape, and what the features were made by
 """
@@ -22,45 +22,24 @@ from numpy.typing import NDArray
 
 from protorect._utils.arrays import create_array, load_arrays, map_array
 from protorect._utils.files import write_text
-from protorect._utils.manifest import (
-    MANIFEST,
-    FolderFormat,
-    differences,
-    read_json,
-    read_manifest,
-)
+from protorect._utils.manifest import MANIFEST, FolderFormat, differences, read_json, read_manifest
 from protorect.errors import DataError, damaged
 
-FORMAT = "protorect-features"
-VERSION = 1
-FEATURES, LABELS = "features.npy", "labels.npy"
-CLASS_NAMES = "class_names.json"
+FEATURES, LABELS, CLASS_NAMES = "features.npy", "labels.npy", "class_names.json"
 _DTYPES = ("float16", "float32", "float64")
 _REMEDY = "Remove it and extract again."
 _MAKE = "Give a .npz file or a folder that `protorect extract` made."
-_STORE = FolderFormat("feature store", FORMAT, VERSION, _MAKE, _REMEDY)
+_STORE = FolderFormat("feature store", "protorect-features", 1, _MAKE, _REMEDY)
 
 
 @dataclass(frozen=True)
 class FeatureStore:
-    """The contents of a feature store.
+    """The contents of a feature store."""
 
-    Parameters
-    ----------
-    features
-        (n, dim), mapped.
-    labels
-        (n,) int64, mapped.
-    class_names
-        What the labels are positions in.
-    provenance
-        What the features were made by: digests of weights and pictures, preprocessing, precision.
-    """
-
-    features: NDArray[Any]
-    labels: NDArray[np.int64]
+    features: NDArray[Any]  # (n, dim), memory-mapped
+    labels: NDArray[np.int64]  # (n,), indices into `class_names`, memory-mapped
     class_names: tuple[str, ...]
-    provenance: dict[str, Any]
+    provenance: dict[str, Any]  # digests of weights and pictures, preprocessing, precision
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> FeatureStore:
@@ -97,9 +76,14 @@ def create_store(
     features = create_array(folder / FEATURES, "<f4", (len(labels), dim))
     np.save(folder / LABELS, np.asarray(labels, np.int64), allow_pickle=False)
     write_text(folder / CLASS_NAMES, json.dumps(list(class_names), indent=0) + "\n")
-    manifest = {"format": FORMAT, "version": VERSION, "shape": features.shape, "dtype": "float32"}
-    text = json.dumps(manifest | {"made_by": provenance}, indent=1)
-    write_text(folder / MANIFEST, text + "\n")
+    manifest = {
+        "format": _STORE.format,
+        "version": _STORE.version,
+        "shape": features.shape,
+        "dtype": "float32",
+        "made_by": provenance,
+    }
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
     return features
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,61 +13,53 @@ from protorect._utils.files import sha256_of_file
 from protorect.errors import DataError, MissingExtraError, OptionError, unknown_name
 
 DEFAULT_SIZE = 224
-IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+_Options = dict[str, tuple[float, ...]]
+IMAGENET: _Options = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 
 
-@dataclass(frozen=True)
 class OnnxEmbedder:
-    """A network in an ONNX file; mean and std, one number per channel, are for pixels in 0 .. 1."""
+    """A network in an ONNX file, `PATH` or `PATH:mean=0.5,std=0.5,size=224`.
 
-    session: Any = field(repr=False)
-    digest: str
-    size: int
-    channels: int
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    channels_last: bool
+    Mean and std are for pixels in 0 .. 1; `0.5/0.4/0.3` is one number per channel.
+    """
 
-    @classmethod
-    def load(cls, spelling: str) -> OnnxEmbedder:
-        """From `PATH`, or `PATH:mean=0.5,std=0.5,size=224`; `0.5/0.4/0.3` is one per channel."""
+    def __init__(self, spelling: str) -> None:
         path, options = _parse(spelling)
-        session, digest = _session(path)
-        model_input = session.get_inputs()[0]
-        shape = [side if isinstance(side, int) else None for side in model_input.shape]
-        if len(shape) != 4 or model_input.type not in ("tensor(float)", "tensor(uint8)"):
+        self._session, file_digest = _session(path)
+        self._input = self._session.get_inputs()[0]
+        shape = [side if isinstance(side, int) else None for side in self._input.shape]
+        if len(shape) != 4 or self._input.type not in ("tensor(float)", "tensor(uint8)"):
             raise DataError(
-                f"{path} takes {model_input.type} of shape {model_input.shape}; a network of "
+                f"{path} takes {self._input.type} of shape {self._input.shape}; a network of "
                 "pictures takes floats (n, channels, height, width)."
             )
-        channels_last = shape[3] in (1, 3) and shape[1] not in (1, 3)
-        channels = shape[3 if channels_last else 1] or 3
-        side = shape[1 if channels_last else 2] or int(options.get("size", (DEFAULT_SIZE,))[0])
-        mean, std = (_per_channel(options, name, channels) for name in ("mean", "std"))
-        digest = hashlib.sha256(f"{digest} {side} {mean} {std}".encode()).hexdigest()
-        return cls(session, digest, side, channels, mean, std, channels_last)
+        self._channels_last = shape[3] in (1, 3) and shape[1] not in (1, 3)
+        height, channels = (shape[1], shape[3]) if self._channels_last else (shape[2], shape[1])
+        self.size = height or int(options.get("size", (DEFAULT_SIZE,))[0])
+        self.channels = channels or 3
+        mean, std = (_per_channel(options, name, self.channels) for name in ("mean", "std"))
+        self._mean, self._std = np.array(mean, np.float32), np.array(std, np.float32)
+        origin = f"{file_digest} {self.size} {mean} {std}"
+        self.digest = hashlib.sha256(origin.encode()).hexdigest()
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Features (n, dim) of pictures (n, size, size, channels)."""
-        model_input = self.session.get_inputs()[0]
         batch: NDArray[Any] = pictures
-        if model_input.type == "tensor(float)":
-            scaled = pictures.astype(np.float32) / 255 - np.array(self.mean, np.float32)
-            batch = scaled / np.array(self.std, np.float32)
-        if not self.channels_last:
+        if self._input.type == "tensor(float)":
+            batch = (pictures.astype(np.float32) / 255 - self._mean) / self._std
+        if not self._channels_last:
             batch = np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
-        fixed = model_input.shape[0]
+        fixed = self._input.shape[0]
         size = fixed if isinstance(fixed, int) else len(batch)
         padding = np.zeros((-len(batch) % size, *batch.shape[1:]), batch.dtype)
         padded = np.concatenate([batch, padding])
-        starts = range(0, len(padded), size)
-        features = [self._run(model_input.name, padded[i : i + size]) for i in starts]
+        features = [self._run(padded[i : i + size]) for i in range(0, len(padded), size)]
         return np.concatenate(features)[: len(batch)]
 
-    def _run(self, name: str, batch: NDArray[Any]) -> NDArray[np.float32]:
-        output = np.asarray(self.session.run(None, {name: batch})[0], np.float32)
+    def _run(self, batch: NDArray[Any]) -> NDArray[np.float32]:
+        output = np.asarray(self._session.run(None, {self._input.name: batch})[0], np.float32)
         if output.ndim == 4:  # a feature map: its mean over the positions
-            output = output.mean(axis=(1, 2) if self.channels_last else (2, 3))
+            output = output.mean(axis=(1, 2) if self._channels_last else (2, 3))
         return output.reshape(len(batch), -1)
 
 
@@ -95,10 +86,10 @@ def _session(path: Path) -> tuple[Any, str]:
     return session, digest
 
 
-def _parse(spelling: str) -> tuple[Path, dict[str, tuple[float, ...]]]:
+def _parse(spelling: str) -> tuple[Path, _Options]:
     start, colon, rest = spelling.partition(".onnx:")
     path = Path(start + ".onnx" if colon else spelling)
-    options: dict[str, tuple[float, ...]] = {}
+    options: _Options = {}
     for item in filter(None, rest.split(",")):
         name, _, value = item.partition("=")
         if name not in ("mean", "std", "size"):
@@ -112,9 +103,7 @@ def _parse(spelling: str) -> tuple[Path, dict[str, tuple[float, ...]]]:
     return path, options
 
 
-def _per_channel(
-    options: dict[str, tuple[float, ...]], name: str, channels: int
-) -> tuple[float, ...]:
+def _per_channel(options: _Options, name: str, channels: int) -> tuple[float, ...]:
     values = options.get(name, IMAGENET[name])
     if name == "std" and min(values) <= 0:
         raise OptionError(f"std is {min(values):g}; pixels are divided by it, so it is above 0.")
