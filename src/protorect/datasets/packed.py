@@ -25,56 +25,26 @@ _PACKED = FolderFormat(
 
 @dataclass(frozen=True)
 class PackedSplit:
-    """The pictures of one split.
+    """The pictures of one split; the rows of a class are contiguous."""
 
-    Parameters
-    ----------
-    images
-        (n, size, size, channels) uint8, memory-mapped; the rows of a class are contiguous.
-    labels
-        (n,) int64, indices into `class_names`.
-    class_names
-        Sorted; no name is in two splits.
-    digest
-        SHA-256 of pictures, labels and names.
-    """
-
-    images: NDArray[np.uint8]
-    labels: NDArray[np.int64]
-    class_names: tuple[str, ...]
-    digest: str
+    images: NDArray[np.uint8]  # (n, size, size, channels), memory-mapped
+    labels: NDArray[np.int64]  # (n,), indices into `class_names`
+    class_names: tuple[str, ...]  # sorted; no name is in two splits
+    digest: str  # SHA-256 of pictures, labels and class names
 
 
 @dataclass(frozen=True)
 class PackedDataset:
-    """A folder written by `protorect prepare`.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    name
-        Name of the data set.
-    size, channels
-        Of every picture.
-    mean, std
-        One per channel, of the training pictures, on a scale of 0 to 1.
-    flip
-        Whether a mirrored picture still belongs to its class.
-    crop_padding
-        Pixels around a picture for random crops.
-    manifest
-        The whole manifest.
-    """
+    """A folder written by `protorect prepare`."""
 
     path: Path
-    name: str
-    size: int
+    name: str  # of the data set
+    size: int  # side of every picture in pixels
     channels: int
-    mean: tuple[float, ...]
+    mean: tuple[float, ...]  # one per channel, of the training pictures, on a scale of 0 to 1
     std: tuple[float, ...]
-    flip: bool
-    crop_padding: int
+    flip: bool  # whether a mirrored picture still belongs to its class
+    crop_padding: int  # pixels added on each side of a picture before a random crop
     manifest: dict[str, Any]
 
     @classmethod

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from protorect._utils.arrays import create_array
+from protorect._utils.files import sha256_of_file
 from protorect._utils.parallel import threads
 from protorect._utils.progress import Progress
 from protorect.datasets.catalogue import Dataset
@@ -28,39 +29,32 @@ _CHUNK_PICTURES = 64
 _CHUNK_BYTES = 2 * 2**20  # of pixels, unless one picture has more
 
 
-class _Chunk(NamedTuple):
-    """Pictures of one class."""
+class _IndexLine(NamedTuple):
+    """The index of one picture from the column `class` on; `problem` says why it is unreadable."""
 
-    label: int
     class_name: str
-    pictures: list[StoredPicture]
-
-
-class _ReadFile(NamedTuple):
-    """A picture after reading its file; `error` is empty if that was possible."""
-
-    picture: StoredPicture
-    sha256: str
+    path: str
     width: int
     height: int
-    error: str
+    length: int
+    sha256: str
+    problem: str
 
 
-class _PackedChunk(NamedTuple):
-    """A chunk's files, the pixels (n, size, size, channels) of all rotations, and pixel sums."""
+class _Chunk(NamedTuple):
+    """Packed pictures of one class."""
 
-    chunk: _Chunk
-    files: list[_ReadFile]
-    pixels: NDArray[np.uint8]
-    sums: NDArray[np.int64]
+    label: int
+    lines: list[_IndexLine]  # one per picture
+    pixels: NDArray[np.uint8]  # (n, size, size, channels) of the readable ones in all rotations
+    sums: NDArray[np.int64]  # (2, channels), of the pixels and of their squares, not rotated
 
 
 @dataclass(frozen=True)
 class PackingResult:
     """The outcome of packing one split."""
 
-    images: int  # number of rows
-    class_names: list[str]  # one per label
+    record: dict[str, Any]  # the split's entry in the manifest
     unreadable: list[dict[str, str]]  # path, class and reason of each unreadable picture
     mean: list[float]  # one per channel, on a scale of 0 to 1
     std: list[float]
@@ -81,112 +75,83 @@ def pack_split(
     The rows of a class are its readable pictures, then the same pictures in each rotation, which
     are classes of their own.
     """
+    images, labels = folder / f"{name}.npy", folder / f"{name}-labels.npy"
+    turns = dataset.rotations
     total = sum(map(len, classes.values()))
-    unreadable: list[dict[str, str]] = []
-    done = 0
-    with threads(workers) as run, _Rows(folder / f"{name}.npy", total, size, dataset) as rows:
-        chunks = run(partial(_pack_chunk, size, dataset), _chunks(classes, size, dataset))
-        for (label, class_name, pictures), files, pixels, sums in chunks:
-            for line in _index_lines(name, rows.count, class_name, files):
-                write_line(line)
-            unreadable += [
-                {"path": file.picture.path, "class": class_name, "reason": file.error}
-                for file in files
-                if file.error
-            ]
-            rows.append(pixels, label, sums)
-            done += len(pictures)
+    length = create_array(images, "uint8", (total * turns, size, size, dataset.channels)).nbytes
+    chunk_labels: list[NDArray[np.int64]] = []
+    unreadable: list[_IndexLine] = []
+    sums = np.zeros((2, dataset.channels), np.int64)
+    done = rows = 0
+    # The array is written, not mapped: mapped pages would count as memory of the process.
+    with threads(workers) as run, images.open("r+b") as file:
+        file.seek(-length, os.SEEK_END)
+        for chunk in run(partial(_pack_chunk, size, dataset), _chunks(classes, size, dataset)):
+            row = rows
+            for line in chunk.lines:
+                write_line((name, "" if line.problem else row, *line))
+                row += not line.problem
+            file.write(chunk.pixels.data)
+            chunk_labels.append(np.repeat(turns * chunk.label + np.arange(turns), row - rows))
+            unreadable += [line for line in chunk.lines if line.problem]
+            sums += chunk.sums
+            rows += len(chunk.pixels)
+            done += len(chunk.lines)
             progress(done, total)
     _check_every_class(classes, unreadable)
-    _shorten(folder / f"{name}.npy", rows.count)
-    np.save(folder / f"{name}-labels.npy", rows.labels[: rows.count], allow_pickle=False)
-    mean, std = _mean_and_std(rows.sums, (total - len(unreadable)) * size * size)
-    class_names = _class_names(classes, dataset.rotations)
-    return PackingResult(rows.count, class_names, unreadable, mean, std)
+    if unreadable:
+        _shorten(images, rows)
+    np.save(labels, np.concatenate(chunk_labels), allow_pickle=False)
+    class_names = list(classes)
+    if turns > 1:
+        class_names = [f"{one}/rot{90 * turn:03d}" for one in classes for turn in range(turns)]
+    problems = [{"path": u.path, "class": u.class_name, "reason": u.problem} for u in unreadable]
+    mean, std = _mean_and_std(sums, (total - len(unreadable)) * size * size)
+    return PackingResult(_record(rows, class_names, images, labels), problems, mean, std)
 
 
-class _Rows:
-    """The array of a split, filled from its start, with its labels and its pixel sums.
-
-    It is written, not mapped, so that its pages do not count as memory of the process.
-    """
-
-    def __init__(self, path: Path, pictures: int, size: int, dataset: Dataset) -> None:
-        self.rotations = dataset.rotations
-        shape = (pictures * dataset.rotations, size, size, dataset.channels)
-        length = create_array(path, "uint8", shape).nbytes
-        self.file = path.open("r+b")
-        self.file.seek(-length, os.SEEK_END)
-        self.labels = np.empty(shape[0], np.int64)
-        self.sums = np.zeros((2, dataset.channels), np.int64)
-        self.count = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-
-    def append(self, pixels: NDArray[np.uint8], label: int, sums: NDArray[np.int64]) -> None:
-        """Add rows of a class, whose rotations have labels of their own."""
-        self.file.write(pixels.data)
-        rows = slice(self.count, self.count + len(pixels))
-        labels = self.rotations * label + np.arange(self.rotations)
-        self.labels[rows] = np.repeat(labels, len(pixels) // self.rotations)
-        self.sums += sums
-        self.count = rows.stop
-
-
-def _shorten(path: Path, count: int) -> None:
-    """Keep the first rows only; the others were reserved for unreadable pictures."""
-    images = np.load(path, mmap_mode="r", allow_pickle=False)
-    if count < len(images):
-        shorter = path.with_suffix(".shorter.npy")
-        np.save(shorter, images[:count], allow_pickle=False)
-        del images  # Windows does not replace a mapped file
-        os.replace(shorter, path)
-
-
-def split_record(name: str, folder: Path, result: PackingResult) -> dict[str, Any]:
+def _record(rows: int, class_names: list[str], images: Path, labels: Path) -> dict[str, Any]:
     """Return the split's entry in the manifest, with the SHA-256 of its files and of all of it."""
-    files = {}
-    for file_name in (f"{name}.npy", f"{name}-labels.npy"):
-        with (folder / file_name).open("rb") as file:
-            files[file_name] = hashlib.file_digest(file, "sha256").hexdigest()
-    names = result.class_names
-    digest = hashlib.sha256("\n".join([*files.values(), *names]).encode()).hexdigest()
-    return {"images": result.images, "files": files, "digest": digest, "class_names": names}
+    hashes = {path.name: sha256_of_file(path) for path in (images, labels)}
+    digest = hashlib.sha256("\n".join([*hashes.values(), *class_names]).encode()).hexdigest()
+    return {"images": rows, "files": hashes, "digest": digest, "class_names": class_names}
 
 
-def _chunks(classes: PicturesByClass, size: int, dataset: Dataset) -> Iterator[_Chunk]:
+def _chunks(
+    classes: PicturesByClass, size: int, dataset: Dataset
+) -> Iterator[tuple[int, str, list[StoredPicture]]]:
+    """Yield label, class name and some pictures of the class."""
     length = max(1, min(_CHUNK_PICTURES, _CHUNK_BYTES // (size * size * dataset.channels)))
     for label, (name, pictures) in enumerate(classes.items()):
         # The rotations follow all pictures of their class, so it has to be packed at once.
         step = length if dataset.rotations == 1 else len(pictures)
         for start in range(0, len(pictures), step):
-            yield _Chunk(label, name, pictures[start : start + step])
+            yield label, name, pictures[start : start + step]
 
 
-def _pack_chunk(size: int, dataset: Dataset, chunk: _Chunk) -> _PackedChunk:
-    files: list[_ReadFile] = []
+def _pack_chunk(size: int, dataset: Dataset, chunk: tuple[int, str, list[StoredPicture]]) -> _Chunk:
+    label, class_name, pictures = chunk
+    lines: list[_IndexLine] = []
     decoded: list[NDArray[np.uint8]] = []
-    for picture in chunk.pictures:
-        sha256 = ""
+    for picture in pictures:
+        width = height = 0
+        sha256 = problem = ""
         try:
             data = picture.read()
             sha256 = hashlib.sha256(data).hexdigest()
             image = decode(data, size, dataset.channels, picture.shape)
-        except UnreadableError as error:
-            files.append(_ReadFile(picture, sha256, 0, 0, str(error)))
-        else:
-            files.append(_ReadFile(picture, sha256, image.width, image.height, ""))
+            width, height = image.width, image.height
             decoded.append(image.pixels)
+        except UnreadableError as error:
+            problem = str(error)
+        length = picture.unpacked_length or picture.length
+        lines.append(_IndexLine(class_name, picture.path, width, height, length, sha256, problem))
     pixels = np.array(decoded, np.uint8).reshape(-1, size, size, dataset.channels)
     if dataset.bright_on_dark:
         pixels = 255 - pixels
     sums = _sums(pixels) if decoded else np.zeros((2, dataset.channels), np.int64)
     rotated = [np.rot90(pixels, turn, axes=(1, 2)) for turn in range(dataset.rotations)]
-    return _PackedChunk(chunk, files, np.concatenate(rotated), sums)
+    return _Chunk(label, lines, np.concatenate(rotated), sums)
 
 
 def _sums(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -201,32 +166,24 @@ def _sums(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.stack([counts @ values, counts @ values**2])
 
 
-def _index_lines(
-    split: str, row: int, class_name: str, files: list[_ReadFile]
-) -> Iterator[tuple[Any, ...]]:
-    for picture, sha256, width, height, error in files:
-        length = picture.unpacked_length or picture.length
-        described = (class_name, picture.path, width, height, length, sha256, error)
-        yield (split, "" if error else row, *described)
-        row += not error
-
-
-def _class_names(classes: PicturesByClass, rotations: int) -> list[str]:
-    if rotations == 1:
-        return list(classes)
-    return [f"{name}/rot{90 * turn:03d}" for name in classes for turn in range(rotations)]
-
-
-def _check_every_class(classes: PicturesByClass, unreadable: list[dict[str, str]]) -> None:
-    reasons: dict[str, list[str]] = {}
-    for one in unreadable:
-        reasons.setdefault(one["class"], []).append(f"{one['path']}: {one['reason']}")
-    for name, of_class in reasons.items():
+def _check_every_class(classes: PicturesByClass, unreadable: list[_IndexLine]) -> None:
+    """Raise DataError if no picture of a class is readable."""
+    problems: dict[str, list[str]] = {}
+    for line in unreadable:
+        problems.setdefault(line.class_name, []).append(f"{line.path}: {line.problem}")
+    for name, of_class in problems.items():
         if len(of_class) == len(classes[name]):
             raise DataError(
                 f"class {name} has no readable picture ({len(of_class)} unreadable: "
                 f"{'; '.join(of_class[:3])}). Add at least one .jpg or .png, or remove the folder."
             )
+
+
+def _shorten(path: Path, count: int) -> None:
+    """Keep the first rows only; the others were reserved for unreadable pictures."""
+    shorter = path.with_suffix(".shorter.npy")
+    np.save(shorter, np.load(path, mmap_mode="r")[:count], allow_pickle=False)
+    os.replace(shorter, path)
 
 
 def _mean_and_std(sums: NDArray[np.int64], count: int) -> tuple[list[float], list[float]]:

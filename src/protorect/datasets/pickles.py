@@ -1,8 +1,8 @@
 """Read benchmarks that are distributed as pickles, without executing anything in them.
 
-An unpickler asks `find_class` for everything that is not a plain Python value. For the names under
-which numpy has pickled its arrays, the one here returns replacements that can only create an array
-of numbers; any other name is refused.
+An unpickler calls `find_class` for everything that is not a plain Python value. The one here
+refuses all names but those under which numpy pickles its arrays, and for these it returns
+replacements that can only create an array of numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def as_text(value: Any) -> str:
 
 
 def store_raw(pixels: NDArray[np.uint8], name: str, scratch: Path) -> list[StoredPicture]:
-    """Write pixels (n, height, width, channels) to scratch, so that the array can be freed."""
+    """Write pixels (n, height, width, channels) to a file, so that the array can be freed."""
     with tempfile.NamedTemporaryFile(dir=scratch, suffix=".raw", delete=False) as file:
         for row in pixels:
             file.write(row.tobytes())
@@ -101,14 +101,7 @@ class _Array:
 
     __slots__ = ("array",)
 
-    def __init__(self) -> None:
-        self.array: NDArray[Any] = np.empty(0, np.uint8)
-
-    def __setstate__(self, state: Any) -> None:
-        _, shape, kind, fortran, data = state
-        self.set(data, kind, shape, "F" if fortran else "C")
-
-    def set(self, data: Any, kind: Any, shape: Any, order: Any) -> None:
+    def __init__(self, data: Any, kind: Any, shape: Any, order: Any) -> None:
         whole = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
         if not whole or order not in ("C", "F") or not isinstance(kind, _NumberType):
             raise pickle.UnpicklingError("it makes an array in an unknown way")
@@ -116,6 +109,10 @@ class _Array:
             raise pickle.UnpicklingError("it holds an array whose values are not bytes")
         # frombuffer creates as many numbers as there are bytes for, whatever the shape claims.
         self.array = np.frombuffer(bytes(data), kind.dtype).reshape(shape, order=order)
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, kind, fortran, data = state
+        self.array = _Array(data, kind, shape, "F" if fortran else "C").array
 
 
 class _Replacement:
@@ -140,13 +137,7 @@ def _refuse(*_: Any) -> NoReturn:
 def _empty_array(kind: Any, *_: Any) -> _Array:
     if kind is not _NDARRAY:
         raise pickle.UnpicklingError("it holds another kind of array")
-    return _Array()
-
-
-def _array_from_buffer(data: Any, kind: Any, shape: Any, order: Any) -> _Array:
-    array = _Array()
-    array.set(data, kind, shape, order)
-    return array
+    return _Array(b"", _NumberType("u1"), (0,), "C")
 
 
 def _latin1(text: Any, encoding: Any) -> bytes:
@@ -179,7 +170,7 @@ _ALLOWED = {
     for core in ("core", "_core")
     for module, name, function in (
         ("multiarray", "_reconstruct", _empty_array),
-        ("numeric", "_frombuffer", _array_from_buffer),
+        ("numeric", "_frombuffer", _Array),
     )
 }
 

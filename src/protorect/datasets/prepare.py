@@ -6,10 +6,8 @@ import csv
 import json
 import os
 import shutil
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from protorect._utils.files import folder_written_whole
 from protorect._utils.manifest import MANIFEST
@@ -20,7 +18,7 @@ from protorect._utils.text import printable
 from protorect.datasets.catalogue import Dataset, dataset
 from protorect.datasets.layouts import PicturesByClass, describe_contents, first_names
 from protorect.datasets.packed import FORMAT, VERSION, PackedDataset
-from protorect.datasets.packing import COLUMNS, PackingResult, pack_split, split_record
+from protorect.datasets.packing import COLUMNS, PackingResult, pack_split
 from protorect.datasets.splits import DEFAULT_FRACTIONS, SPLITS, ClassSplit, fraction_split
 from protorect.errors import DataError, OptionError
 
@@ -81,15 +79,24 @@ def prepare(
         scratch = folder / "scratch"
         scratch.mkdir()
         splits, unused = _find_splits(kind, root, scratch, split, seed)
-        results, records = _pack(kind, splits, size, folder, workers, progress)
+        results = _pack(kind, splits, size, folder, workers, progress)
         shutil.rmtree(scratch)
-        manifest = _manifest(kind, size, results) | {
+        first = next(iter(results))  # train, unless the data set has only test classes
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "dataset": kind.name,
+            "size": size,
+            "channels": kind.channels,
+            "flip": kind.flip,
+            "crop_padding": round(kind.crop_padding * size / kind.size),
+            "mean": results[first].mean,
+            "std": results[first].std,
+            "statistics_of": first,
+            "unreadable": [one for result in results.values() for one in result.unreadable],
             "left_out": unused,
-            "splits": records,
-            "source": {
-                "root": printable(root.resolve().name),
-                "split": _describe_split(split, seed),
-            },
+            "splits": {name: result.record for name, result in results.items()},
+            "source": {"root": printable(root.resolve().name), "split": _origin(split, seed)},
         }
         text = json.dumps(manifest, indent=1, ensure_ascii=False)
         (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -163,15 +170,11 @@ def _pack(
     folder: Path,
     workers: int,
     progress: Progress | None,
-) -> tuple[dict[str, PackingResult], dict[str, dict[str, Any]]]:
-    """Pack each split; return the results and the records for the manifest."""
+) -> dict[str, PackingResult]:
+    """Pack each split and write the index of all."""
     counts = {name: sum(map(len, classes.values())) for name, classes in splits.items()}
     results: dict[str, PackingResult] = {}
-    records: dict[str, Future[dict[str, Any]]] = {}
-    with (
-        (folder / INDEX).open("w", newline="", encoding="utf-8") as file,
-        ThreadPoolExecutor(1) as hashing,
-    ):
+    with (folder / INDEX).open("w", newline="", encoding="utf-8") as file:
         index = csv.writer(file, lineterminator="\n")
         index.writerow(COLUMNS)
         done = 0
@@ -180,30 +183,12 @@ def _pack(
             results[name] = pack_split(
                 name, classes, kind, size, folder, workers, index.writerow, report
             )
-            # A packed split is hashed while the next one is packed.
-            records[name] = hashing.submit(split_record, name, folder, results[name])
             done += counts[name]
-    return results, {name: record.result() for name, record in records.items()}
+    return results
 
 
-def _manifest(kind: Dataset, size: int, results: dict[str, PackingResult]) -> dict[str, Any]:
-    first = next(iter(results))  # train, unless the data set has only test classes
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "dataset": kind.name,
-        "size": size,
-        "channels": kind.channels,
-        "flip": kind.flip,
-        "crop_padding": round(kind.crop_padding * size / kind.size),
-        "mean": results[first].mean,
-        "std": results[first].std,
-        "statistics_of": first,
-        "unreadable": [one for result in results.values() for one in result.unreadable],
-    }
-
-
-def _describe_split(split: ClassSplit | Fractions | None, seed: int) -> str:
+def _origin(split: ClassSplit | Fractions | None, seed: int) -> str:
+    """Describe where the split comes from, for the manifest."""
     if split is None:
         return f"as published; a folder by its folders or the default fractions with seed {seed}"
     if isinstance(split, ClassSplit):

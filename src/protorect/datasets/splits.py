@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from protorect.errors import DataError, OptionError
 
@@ -21,7 +22,7 @@ _EXAMPLE = '{"train": ["cat", ...], "val": [...], "test": [...]}'
 
 @dataclass(frozen=True)
 class ClassSplit:
-    """Sorted class names of each split; no class is in two splits."""
+    """The class names of each split, which it sorts; no class is in two splits."""
 
     train: tuple[str, ...]
     val: tuple[str, ...]
@@ -47,25 +48,21 @@ class ClassSplit:
         return frozenset(name for split in SPLITS for name in self[split])
 
 
+@cache
 def known_split(dataset: str) -> ClassSplit | None:
     """Return the published split of a benchmark; None if this package has no copy."""
-    lists = _class_lists().get(dataset)
-    return None if lists is None else ClassSplit(**{s: tuple(lists[s]) for s in SPLITS})
+    compressed = (Path(__file__).parent / "class_lists.json.gz").read_bytes()
+    lists = json.loads(gzip.decompress(compressed)).get(dataset)
+    return None if lists is None else ClassSplit(**lists)
 
 
 def fraction_split(
     classes: Iterable[str], fractions: tuple[float, ...], seed: int = 0
 ) -> ClassSplit:
-    """Split classes at random; a split with a fraction above zero gets at least one class.
+    """Split classes at random into fractions for train, val and test that sum to 1.
 
-    Parameters
-    ----------
-    classes
-        Class names, in any order.
-    fractions
-        Of train, val and test; they sum to 1.
-    seed
-        Random seed; the order of `classes` does not matter.
+    A split with a fraction above zero gets at least one class. The order of `classes` does not
+    matter.
     """
     names = sorted(classes)
     splits = sum(fraction > 0 for fraction in fractions)
@@ -74,13 +71,9 @@ def fraction_split(
             f"{len(names)} classes ({', '.join(names[:3])}) cannot be divided into {splits} "
             "splits; give more classes or fewer splits, as in --split 0,0,1."
         )
-    shuffled = [names[i] for i in np.random.default_rng(seed).permutation(len(names))]
-    train, val, _ = _counts(len(names), fractions)
-    return ClassSplit(
-        tuple(shuffled[:train]),
-        tuple(shuffled[train : train + val]),
-        tuple(shuffled[train + val :]),
-    )
+    shuffled = np.random.default_rng(seed).permutation(len(names))
+    ends = np.cumsum(_counts(len(names), fractions))
+    return ClassSplit(*(tuple(names[i] for i in part) for part in np.split(shuffled, ends[:-1])))
 
 
 def parse_fractions(text: str) -> tuple[float, float, float]:
@@ -114,22 +107,15 @@ def split_from_file(path: Path) -> ClassSplit:
             raise DataError(f"{path}: {split} should be a list of class names: {_EXAMPLE}.")
     if not any(lists.values()):
         raise DataError(f"{path} names no class. It should be {_EXAMPLE}.")
-    return ClassSplit(**{split: tuple(names) for split, names in lists.items()})
+    return ClassSplit(**lists)
 
 
-@cache
-def _class_lists() -> dict[str, dict[str, list[str]]]:
-    packed = (Path(__file__).parent / "class_lists.json.gz").read_bytes()
-    lists: dict[str, dict[str, list[str]]] = json.loads(gzip.decompress(packed))
-    return lists
-
-
-def _counts(classes: int, fractions: tuple[float, ...]) -> list[int]:
-    """Integers nearest to the fractions that sum to `classes`, none rounded to zero."""
-    exact = np.array([classes * fraction for fraction in fractions])
-    counts = np.maximum(exact.astype(int), exact > 0)
+def _counts(classes: int, fractions: tuple[float, ...]) -> NDArray[np.int64]:
+    """Round `classes * fractions` to integers that sum to `classes`, none of them to zero."""
+    exact = classes * np.array(fractions)
+    counts: NDArray[np.int64] = np.maximum(exact.astype(int), exact > 0)
     while counts.sum() < classes:
         counts[np.argmax(exact - counts)] += 1
     while counts.sum() > classes:
         counts[np.argmax(np.where(counts > 1, counts - exact, -np.inf))] -= 1
-    return [int(count) for count in counts]
+    return counts

@@ -1,17 +1,19 @@
 """Layouts of data sets on disk, one module per layout.
 
-A layout is a function `find_classes(root, scratch, split) -> DatasetPictures`. It lists names and
-reads no pictures. `scratch` is a folder for temporary files that last until all is packed.
+A layout is a function `find_classes(root, scratch, split) -> DatasetPictures`. It lists
+pictures without decoding them. `scratch` is a folder for temporary files until all are packed.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from protorect._utils.text import printable
 from protorect.datasets.splits import ClassSplit
+from protorect.images.archives import Listing
 from protorect.images.stored import StoredPicture
 
 PicturesByClass = dict[str, list[StoredPicture]]
@@ -24,6 +26,21 @@ class DatasetPictures:
     by_class: PicturesByClass  # a class whose folder has no picture has an empty list
     unused: tuple[str, ...] = ()  # paths of other files, and of pictures that belong to no class
     split: ClassSplit | None = None  # if the folders themselves define one
+
+
+def group_by_class(
+    listing: Listing, classes: Iterable[str], class_of: Callable[[StoredPicture], str | None]
+) -> DatasetPictures:
+    """Group pictures by `class_of(picture)`; `classes` are those with a folder, empty or not."""
+    by_class: PicturesByClass = {name: [] for name in classes}
+    unused = list(listing.other_files)
+    for picture in listing.pictures:
+        name = class_of(picture)
+        if name is None:
+            unused.append(picture.path)
+        else:
+            by_class.setdefault(name, []).append(picture)
+    return DatasetPictures(by_class, tuple(unused))
 
 
 def describe_contents(root: Path) -> str:

@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
-from protorect.datasets.layouts import DatasetPictures, PicturesByClass
+from protorect.datasets.layouts import DatasetPictures, group_by_class
 from protorect.datasets.splits import ClassSplit
 from protorect.errors import OptionError
-from protorect.images.archives import Listing, list_pictures
+from protorect.images.archives import list_pictures
 from protorect.images.stored import StoredPicture
 
 _NUMBERED = re.compile(r"(\d+)\.")
 
 
-def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> DatasetPictures:
+def find_classes(
+    root: Path, scratch: Path, split: ClassSplit | None, parents: tuple[str, ...] = ()
+) -> DatasetPictures:
     """Find the pictures whose folder has the name of a class of the split.
 
     A slash in a name, as in `F-16A/B`, may be `_` or `-` on disk, and a numbered class, as
-    `00.Speed limit (20km/h)`, may be just its number.
+    `00.Speed limit (20km/h)`, may be just its number. If `parents` are given, only class folders
+    inside folders of these names count; "" is the root.
     """
-    return group_by_class(list_pictures(root, scratch), split, lambda one: one.folders[-1])
-
-
-def group_by_class(
-    listing: Listing,
-    split: ClassSplit | None,
-    folder_of: Callable[[StoredPicture], str | None],
-) -> DatasetPictures:
-    """Group pictures by the class of the split whose folder `folder_of(picture)` is."""
+    listing = list_pictures(root, scratch)
     if split is None:
-        raise OptionError("this data set has no split of its own here; give --split FILE.json.")
+        raise OptionError("there is no published split of this data set; give --split FILE.json.")
     spellings = _spellings(split)
+
+    def class_of(picture: StoredPicture) -> str | None:
+        if not picture.folders:
+            return None
+        *_, parent, folder = ("", *picture.folders)
+        return None if parents and parent not in parents else spellings.get(_plain(folder))
+
     names = [_plain(folder.split("/")[-1]) for folder in listing.folders]
-    by_class: PicturesByClass = {spellings[name]: [] for name in names if name in spellings}
-    unused = list(listing.other_files)
-    for picture in listing.pictures:
-        folder = folder_of(picture) if picture.folders else None
-        class_name = None if folder is None else spellings.get(_plain(folder))
-        if class_name is None:
-            unused.append(picture.path)
-        else:
-            by_class.setdefault(class_name, []).append(picture)
-    return DatasetPictures(by_class, tuple(unused))
+    classes = [spellings[name] for name in names if name in spellings]
+    return group_by_class(listing, classes, class_of)
 
 
 def _spellings(split: ClassSplit) -> dict[str, str]:
@@ -58,4 +51,5 @@ def _spellings(split: ClassSplit) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
+    """Return the name in lower case with `_` for every separator, for comparison."""
     return re.sub(r"[\s/_-]", "_", name).casefold()

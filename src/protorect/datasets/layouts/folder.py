@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from protorect.datasets.layouts import DatasetPictures, PicturesByClass
-from protorect.datasets.splits import ClassSplit
+from protorect.datasets.layouts import DatasetPictures, PicturesByClass, group_by_class
+from protorect.datasets.splits import SPLITS, ClassSplit
 from protorect.errors import DataError
 from protorect.images.archives import Listing, list_pictures
+from protorect.images.stored import StoredPicture
 
-_SPLIT_FOLDERS = {
-    "train": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "test": "test",
-}
+_SPLIT_FOLDERS = {name: name for name in SPLITS} | {"valid": "val", "validation": "val"}
 _HIDDEN = (".", "__MACOSX")
 
 
@@ -35,7 +30,7 @@ def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> Dataset
 
 def _from_split_folders(listing: Listing) -> DatasetPictures:
     found = _group(listing, depth=2)
-    split: dict[str, list[str]] = {"train": [], "val": [], "test": []}
+    split: dict[str, tuple[str, ...]] = dict.fromkeys(SPLITS, ())
     by_class: PicturesByClass = {}
     for path, pictures in found.by_class.items():
         folder, name = path.split("/")
@@ -45,23 +40,19 @@ def _from_split_folders(listing: Listing) -> DatasetPictures:
                 "belongs to one. Put the class folders side by side and use --split."
             )
         by_class[name] = pictures
-        split[_SPLIT_FOLDERS[folder]].append(name)
-    return DatasetPictures(
-        by_class, found.unused, ClassSplit(**{name: tuple(split[name]) for name in split})
-    )
+        split[_SPLIT_FOLDERS[folder]] += (name,)
+    return DatasetPictures(by_class, found.unused, ClassSplit(**split))
 
 
 def _group(listing: Listing, depth: int) -> DatasetPictures:
-    """Group pictures by the first `depth` folders of their path."""
-    by_class: PicturesByClass = {
-        folder: []
+    """Take each folder at this depth, 1 for those in the root, as a class."""
+    classes = [
+        folder
         for folder in listing.folders
         if folder.count("/") == depth - 1 and not folder.startswith(_HIDDEN)
-    }
-    unused = list(listing.other_files)
-    for picture in listing.pictures:
-        if len(picture.folders) < depth:
-            unused.append(picture.path)
-        else:
-            by_class.setdefault("/".join(picture.folders[:depth]), []).append(picture)
-    return DatasetPictures(by_class, tuple(unused))
+    ]
+
+    def class_of(picture: StoredPicture) -> str | None:
+        return "/".join(picture.folders[:depth]) if len(picture.folders) >= depth else None
+
+    return group_by_class(listing, classes, class_of)
