@@ -121,9 +121,7 @@ class PartialExtraction:
 
     def discard(self) -> None:
         """Remove what was done so far."""
-        (self.folder / _DONE).unlink(
-            missing_ok=True
-        )  # first: it marks rows as done
+        (self.folder / _DONE).unlink(missing_ok=True)  # first: it marks rows as done
         shutil.rmtree(self.store, ignore_errors=True)
 
     def _open_done(self, blocks: int) -> Any:
