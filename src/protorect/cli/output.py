@@ -19,7 +19,7 @@ def print_table(table: Table) -> None:
     """Print a table; names are printed verbatim, not as markup."""
     width = None if sys.stdout.isatty() else WIDE
     console = Console(width=width, markup=False, emoji=False, highlight=False)
-    console.print(terminal_table(table))
+    console.print(terminal_table(table, console))
 
 
 def print_list(title: str, lines: Sequence[str], most: int | None = None, rest: str = "") -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.console import Console
 from rich.table import Table as RichTable
 
 from protorect.errors import DataError
+
+LEAST_WIDTH = 6  # of a column of names, in characters
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,24 @@ class Table:
                 )
 
 
-def terminal_table(table: Table) -> RichTable:
-    """The table for the terminal, its caption above."""
+def terminal_table(table: Table, console: Console) -> RichTable:
+    """The table for this terminal, its caption above.
+
+    Where it is too wide, names and headers are broken into lines before any number is.
+    """
     shown = RichTable(title=_plain(table.caption), title_justify="left")
     for number, name in enumerate(table.header):
         shown.add_column(_plain(name), justify="right" if number else "left", overflow="fold")
     for row in table.rows:
         shown.add_row(*map(_plain, row))
+    unlimited = console.options.update(width=10_000)
+    if console.measure(shown, options=unlimited).maximum > console.width:
+        columns = list(zip(*table.rows, strict=True))[1:]
+        numbers = [max(len(_plain(cell)) for cell in column) for column in columns]
+        names = console.width - sum(numbers) - 3 * len(shown.columns) - 1  # without the borders
+        if names >= LEAST_WIDTH:
+            for column, width in zip(shown.columns, [names, *numbers], strict=False):
+                column.width = width
     return shown
 
 
