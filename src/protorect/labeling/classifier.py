@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect._utils.progress import Progress
 from protorect.embedding.cache import FeatureCache, user_cache
 from protorect.embedding.pipeline import Embedded, embed_pictures
@@ -16,30 +18,21 @@ from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
 from protorect.errors import DataError
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
-from protorect.labeling.examples import (
-    Examples,
-    ExampleSource,
-    find_examples,
-    labels_of_readable,
-)
+from protorect.labeling.examples import Examples, ExampleSource, find_examples, readable_labels
 from protorect.labeling.predictions import UNKNOWN, UNSURE, Prediction, Predictions
-from protorect.labeling.saved import load_classifier, save_classifier
 from protorect.methods import method as checked_method
 from protorect.uncertainty.classify import classify
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
+
+KIND = "image-classifier"  # of a saved file
 
 
 @dataclass(frozen=True)
 class ImageClassifier:
     """Features of labeled examples, and the network that computed them.
 
-    Make one by `from_examples` or `load`. It keeps nothing of the pictures it labels: what they
-    say about the classes is used for their own labels only.
-
-    `support` (n, dim) are features of the examples, `labels` (n,) positions in the sorted `classes`
-    and `contents` SHA-256 of the files; `source` is the name of the network, `method` None for one
-    that suits the number of pictures. `thresholds` say when a picture is set aside, `problems` are
-    examples that could not be read, and `cache` is the folder of cached features or None.
+    Make one by `from_examples` or `load`. `predict` does not change it: the pictures that are
+    labeled together influence each other's labels, and no later ones.
 
     Examples
     --------
@@ -63,15 +56,15 @@ class ImageClassifier:
     """
 
     embedder: Embedder
-    source: str
-    support: NDArray[np.float32]
-    labels: NDArray[np.int64]
-    contents: tuple[bytes, ...]
-    classes: tuple[str, ...]
-    method: str | None = None
+    source: str  # the name of the network
+    support: NDArray[np.float32]  # (n, dim) features of the examples
+    labels: NDArray[np.int64]  # (n,) positions in `classes`
+    contents: tuple[bytes, ...]  # SHA-256 of each example's file
+    classes: tuple[str, ...]  # sorted
+    method: str | None = None  # None: one that suits the number of pictures
     thresholds: Thresholds = DEFAULT_THRESHOLDS
-    problems: tuple[FailedPicture, ...] = ()
-    cache: PathLike | None = None
+    problems: tuple[FailedPicture, ...] = ()  # examples that could not be read
+    cache: PathLike | None = None  # the folder of cached features
 
     @classmethod
     def from_examples(
@@ -116,7 +109,7 @@ class ImageClassifier:
         with FeatureCache(folder) as features:
             embedded = embed_pictures(found.pictures, embedder, features, progress)
         positions = {name: position for position, name in enumerate(found.classes)}
-        labels = [positions[label] for label in labels_of_readable(found, embedded)]
+        labels = [positions[label] for label in readable_labels(found, embedded)]
         return cls(
             embedder,
             os.fspath(source),
@@ -137,7 +130,7 @@ class ImageClassifier:
         thresholds: Thresholds | None = None,
         progress: Progress | None = None,
     ) -> Predictions:
-        """Label pictures together: where they lie rectifies the prototypes of the examples.
+        """Label pictures together: their features rectify the prototypes of the classes.
 
         Parameters
         ----------
@@ -160,38 +153,38 @@ class ImageClassifier:
             return embed_pictures(pictures, self.embedder, features, progress)
 
     def predict_embedded(self, embedded: Embedded, thresholds: Thresholds) -> Predictions:
-        """Label pictures whose features are known; copies of examples have their label."""
+        """Label pictures by their features; a copy of an example has its label."""
         known = dict(zip(self.contents, self.labels.tolist(), strict=True))
-        is_known = [content in known for content in embedded.contents]
+        is_known = np.array([content in known for content in embedded.contents], bool)
         files = [picture.file for picture in embedded.pictures]
+        copies, new = np.flatnonzero(is_known).tolist(), np.flatnonzero(~is_known)
         rows = {}
-        for i in np.flatnonzero(is_known).tolist():
+        for i in copies:
             label = self.classes[known[embedded.contents[i]]]
             rows[i] = Prediction(files[i], label, 1.0, "", 1.0, 1.0, label)
         method = self.method or ""
-        if not all(is_known):
-            new = np.flatnonzero(~np.array(is_known))
-            features = embedded.features[new] if any(is_known) else embedded.features
+        if len(new):
+            features = embedded.features[new] if copies else embedded.features
             result = classify(self.support, self.labels, features, self.method)
             method = result.method
-            probabilities = (result.probability, result.second_probability)
-            columns = (new, result.best, result.second, *probabilities, result.ood)
-            for i, best, second, probability, next_probability, ood in zip(
+            margins = result.probability.astype(np.float64) - result.second_probability
+            columns = (new, result.best, result.probability, result.second, margins, 1 - result.ood)
+            for i, best, probability, second, margin, familiarity in zip(
                 *(column.tolist() for column in columns), strict=True
             ):
                 label = folder = self.classes[best]
-                if 1 - ood < thresholds.unknown:
+                if familiarity < thresholds.unknown:
                     folder = UNKNOWN
                 elif probability < thresholds.unsure:
                     folder = UNSURE
-                margin = probability - next_probability
+                runner_up = self.classes[second]
                 rows[i] = Prediction(
-                    files[i], label, probability, self.classes[second], margin, 1 - ood, folder
+                    files[i], label, probability, runner_up, margin, familiarity, folder
                 )
         return Predictions(
             tuple(rows[i] for i in range(len(files))),
             embedded.problems,
-            tuple(file for file, known_file in zip(files, is_known, strict=True) if known_file),
+            tuple(files[i] for i in copies),
             self.classes,
             method,
             tuple(content.hex() for content in embedded.contents),
@@ -200,6 +193,7 @@ class ImageClassifier:
     def save(self, path: PathLike) -> None:
         """Write the examples' features, their labels and the name of the network into one file."""
         config = {
+            "kind": KIND,
             "source": self.source,
             "network": self.embedder.digest,
             "classes": list(self.classes),
@@ -208,7 +202,11 @@ class ImageClassifier:
             "unknown": float(self.thresholds.unknown),
             "unsure": float(self.thresholds.unsure),
         }
-        save_classifier(path, self.support, self.labels, config)
+        tensors = {
+            "support": torch.from_numpy(self.support),
+            "labels": torch.from_numpy(self.labels),
+        }
+        save_tensors(path, tensors, config)
 
     @classmethod
     def load(
@@ -231,15 +229,22 @@ class ImageClassifier:
         cache, precision, device
             As in `from_examples`.
         """
-        fields, network = load_classifier(path)
-        fields["source"] = fields["source"] if source is None else os.fspath(source)
-        embedder = load_embedder(fields["source"], precision=precision, device=device)
-        if embedder.digest != network:
+        tensors, config = load_tensors(path, kind=KIND)
+        try:
+            fields = _saved_fields(tensors, config)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
-                f"{path} was made with other weights, preprocessing or precision than "
-                f"{fields['source']} has now; make it again from its examples."
+                f"{path} holds a damaged classifier: {error}. Save it again."
+            ) from error
+        source = fields["source"] if source is None else os.fspath(source)
+        embedder = load_embedder(source, precision=precision, device=device)
+        if embedder.digest != config.get("network"):
+            raise DataError(
+                f"{path} was made with other weights, preprocessing or precision than {source} has "
+                "now; make it again from its examples."
             )
-        return cls(embedder=embedder, cache=_cache_folder(cache), **fields)
+        fields |= {"embedder": embedder, "source": source, "cache": _cache_folder(cache)}
+        return cls(**fields)
 
 
 def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any) -> Predictions:
@@ -280,3 +285,27 @@ def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any
 def _cache_folder(cache: PathLike | bool) -> PathLike | None:
     """The folder of True, False or a path."""
     return user_cache() if cache is True else None if cache is False else cache
+
+
+def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a saved classifier, checked."""
+    support, labels = tensors["support"].numpy(), tensors["labels"].numpy()
+    classes = tuple(config["classes"])
+    if support.dtype != np.float32 or support.ndim != 2 or labels.shape != (len(support),):
+        raise ValueError(f"features {support.shape} for labels {labels.shape}")
+    if labels.dtype != np.int64 or set(labels.tolist()) != set(range(len(classes))):
+        raise ValueError(f"labels do not number its {len(classes)} classes")
+    contents = tuple(bytes.fromhex(content) for content in config["contents"])
+    if len(contents) != len(support):
+        raise ValueError(f"{len(contents)} contents for {len(support)} examples")
+    if config["method"] is not None:
+        checked_method(config["method"])
+    return {
+        "source": str(config["source"]),
+        "support": support,
+        "labels": labels,
+        "contents": contents,
+        "classes": classes,
+        "method": config["method"],
+        "thresholds": Thresholds(config["unknown"], config["unsure"]),
+    }

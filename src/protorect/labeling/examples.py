@@ -22,25 +22,17 @@ _FORMS = "a folder of class folders, as EXAMPLES/cat/1.jpg, or a CSV file with p
 
 @dataclass(frozen=True)
 class Examples:
-    """Labeled pictures, before they are read.
-
-    There is one of `labels` for each of `pictures`; `classes` are sorted and include those without
-    a picture.
-    """
+    """Labeled pictures, before they are read."""
 
     pictures: tuple[StoredPicture, ...]
-    labels: tuple[str, ...]
-    classes: tuple[str, ...]
+    labels: tuple[str, ...]  # one for each picture
+    classes: tuple[str, ...]  # sorted, with those that have no picture
 
 
 def find_examples(source: ExampleSource) -> Examples:
-    """List the examples without reading them.
+    """List the examples of class folders, a table or a mapping without reading the pictures.
 
-    Parameters
-    ----------
-    source
-        A folder of class folders; a CSV file with the columns path and label, its paths relative
-        to its own folder; or lists of pictures by label.
+    A table is a CSV file with the columns path and label; paths are relative to its own folder.
     """
     if isinstance(source, Mapping):
         rows = [
@@ -79,22 +71,22 @@ def _from_folders(root: Path) -> Examples:
 
 
 def _from_table(file: str) -> Examples:
-    """A header that names path and label, among other columns, or rows of just those two."""
+    """Examples of a CSV file that has a header with path and label, or just these two columns."""
     table = list(csv.reader(io.StringIO(read_text(file), newline="")))
     shown = printable(file)
     header = [cell.strip().lower() for cell in table[0]] if table else []
     if "path" in header and "label" in header:
-        path_at, label_at, first = header.index("path"), header.index("label"), 1
+        path_column, label_column, first = header.index("path"), header.index("label"), 1
     else:
-        path_at, label_at, first = 0, 1, 0
+        path_column, label_column, first = 0, 1, 0
     folder = os.path.dirname(os.path.abspath(file))
     rows = []
     for number, cells in enumerate(table[first:], first + 1):
         if not any(cell.strip() for cell in cells):
             continue
-        if len(cells) <= max(path_at, label_at):
+        if len(cells) <= max(path_column, label_column):
             raise DataError(f"{shown}, row {number}: {','.join(cells)!r} is not path,label.")
-        name, label = cells[path_at].strip(), cells[label_at].strip()
+        name, label = cells[path_column].strip(), cells[label_column].strip()
         picture = StoredPicture.from_file(os.path.join(folder, name), name)
         if picture.error:
             raise DataError(f"{shown}, row {number}: {picture.path}: {picture.error}.")
@@ -110,10 +102,10 @@ def _examples(rows: Sequence[tuple[StoredPicture, str]], names: Iterable[str]) -
     return Examples(tuple(picture for picture, _ in rows), labels, classes)
 
 
-def labels_of_readable(examples: Examples, embedded: Embedded) -> list[str]:
+def readable_labels(examples: Examples, embedded: Embedded) -> list[str]:
     """Labels of the examples that could be read.
 
-    DataError if a class has none of them, or if one picture has two labels.
+    DataError if a class has no readable example, or if one picture has two labels.
     """
     unreadable = {problem.path for problem in embedded.problems}
     pairs = list(zip(examples.pictures, examples.labels, strict=True))

@@ -23,18 +23,16 @@ UNKNOWN, UNSURE = "_unknown", "_unsure"
 class Prediction(NamedTuple):
     """The predicted label of one picture.
 
-    `label` is the most probable class, also where the picture is set aside; `folder` is where it
-    goes: its label, `_unknown` or `_unsure`. `margin` is the difference of its probability and the
-    runner-up's; `familiarity` is 1 - `ood`.
+    The names of the fields are the columns of the tables.
     """
 
     path: str
-    label: str
-    probability: float
-    runner_up: str
-    margin: float
-    familiarity: float
-    folder: str
+    label: str  # the most probable class, also of a picture that is set aside
+    probability: float  # of the label
+    runner_up: str  # the second most probable class
+    margin: float  # between the probabilities of the two
+    familiarity: float  # 1 - ood
+    folder: str  # where the picture is placed: its label, `_unknown` or `_unsure`
 
     @property
     def ood(self) -> float:
@@ -49,10 +47,6 @@ COLUMNS = (*Prediction._fields, "ood")
 class Predictions(Sequence[Prediction]):
     """Predictions in the order of the pictures.
 
-    `rows` has one prediction for each picture that could be read and `contents` the SHA-256 of its
-    file in hexadecimal; `problems` are the pictures that could not be read, `examples` those that
-    have the content, and so the label, of an example. `method` is the one that was used.
-
     Examples
     --------
     >>> from protorect.labeling.predictions import Prediction, Predictions
@@ -62,12 +56,12 @@ class Predictions(Sequence[Prediction]):
     (['cat'], 0.25)
     """
 
-    rows: tuple[Prediction, ...]
-    problems: tuple[FailedPicture, ...]
-    examples: tuple[str, ...]
+    rows: tuple[Prediction, ...]  # one per readable picture
+    problems: tuple[FailedPicture, ...]  # the pictures that could not be read
+    examples: tuple[str, ...]  # the pictures with the content, and so the label, of an example
     classes: tuple[str, ...]
-    method: str
-    contents: tuple[str, ...]
+    method: str  # the one that was used
+    contents: tuple[str, ...]  # SHA-256 of each readable picture's file, in hexadecimal
 
     def __len__(self) -> int:
         return len(self.rows)
