@@ -21,9 +21,8 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_choice, check_flag, check_number, is_whole
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.unit_rows import UnitRows
-from protorect.errors import OptionError
 
 Features = Tensor | UnitRows
 Weighting = Literal["samples", "classes"]
@@ -32,47 +31,34 @@ Assignment = Literal["predicted", "overlapping"]
 
 
 @dataclass(frozen=True)
-class Options:
-    """The choices of prototype rectification; the defaults are BD-CSPN as printed.
+class Options(Parameters):
+    """The choices of prototype rectification; the defaults are BD-CSPN as printed."""
 
-    Parameters
-    ----------
-    z
-        Number of pseudo-labeled queries that may join each class (Z); None for no limit; 0 for
-        the basic prototypes.
-    epsilon
-        Sharpness of the weights, eq. (6).
-    weighting
-        "samples": eq. (6) as printed, a softmax over the samples of one class. "classes": each
-        sample's softmax over the classes, normalized within the class.
-    shift
-        Whether the queries are shifted by xi, eq. (8).
-    rank
-        What "most confident" means: the "cosine" to the class, or the "softmax" over the classes.
-    assignment
-        "predicted": a query can only join the class it is predicted as. "overlapping": the Z
-        queries that score highest for a class join it, whatever they are predicted as.
-    scale
-        The factor of the cosines in the "softmax" rank, tau of eq. (1).
-    """
-
-    z: int | None = 8
-    epsilon: float = 10.0
-    weighting: Weighting = "samples"
-    shift: bool = True
-    rank: Rank = "cosine"
-    assignment: Assignment = "predicted"
-    scale: float = 10.0
-
-    def __post_init__(self) -> None:
-        check_choice("weighting", self.weighting, ("samples", "classes"))
-        check_choice("rank", self.rank, ("cosine", "softmax"))
-        check_choice("assignment", self.assignment, ("predicted", "overlapping"))
-        check_flag("shift", self.shift)
-        if self.z is not None and not (is_whole(self.z) and self.z >= 0):
-            raise OptionError(f"z is {self.z!r}; it must be 0, 1, 2, ... or None for no limit.")
-        check_number("epsilon", self.epsilon)
-        check_number("scale", self.scale)
+    z: int | None = parameter(
+        8,
+        "Number of pseudo-labeled queries that may join each class (Z); None for no limit; 0 for "
+        "the basic prototypes.",
+    )
+    epsilon: float = parameter(10.0, "Sharpness of the weights, eq. (6).")
+    weighting: Weighting = parameter(
+        "samples",
+        '"samples": eq. (6) as printed, a softmax over the samples of one class. "classes": each '
+        "sample's softmax over the classes, normalized within the class.",
+    )
+    shift: bool = parameter(True, "Whether the queries are shifted by xi, eq. (8).")
+    rank: Rank = parameter(
+        "cosine",
+        'What "most confident" means: the "cosine" to the class, or the "softmax" over the '
+        "classes.",
+    )
+    assignment: Assignment = parameter(
+        "predicted",
+        '"predicted": a query can only join the class it is predicted as. "overlapping": the Z '
+        "queries that score highest for a class join it, whatever they are predicted as.",
+    )
+    scale: float = parameter(
+        10.0, 'The factor of the cosines in the "softmax" rank, tau of eq. (1).'
+    )
 
 
 class Rectified(NamedTuple):

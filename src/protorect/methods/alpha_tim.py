@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_number
+from protorect._utils.parameters import parameter
 from protorect.methods._solvers.blocks import blockwise
 from protorect.methods.method import register
 from protorect.methods.tim import TimOptions, adapt_prototypes
@@ -27,26 +27,23 @@ _FEW_SHOTS, _MANY_SHOTS = 1, 5  # for which the paper gives alpha
 
 @dataclass(frozen=True)
 class AlphaTimOptions(TimOptions):
-    """Options of alpha-TIM: those of TIM with equal weights, and alpha by the number of shots.
-
-    Parameters
-    ----------
-    alpha
-        Of the divergence in tasks of one labeled sample per class; above 1.
-    alpha_many
-        The same from five labeled samples per class up; linear in between.
-    """
+    """Options of alpha-TIM: those of TIM with equal weights, and alpha by the number of shots."""
 
     cross_entropy: float = 1.0
     marginal: float = 1.0
     conditional: float = 1.0
-    alpha: float = 2.0
-    alpha_many: float = 7.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("alpha", self.alpha, least=1.01, most=100.0)
-        check_number("alpha_many", self.alpha_many, least=1.01, most=100.0)
+    alpha: float = parameter(
+        2.0,
+        "Of the divergence in tasks of one labeled sample per class; above 1.",
+        minimum=1.01,
+        maximum=100,
+    )
+    alpha_many: float = parameter(
+        7.0,
+        "The same from five labeled samples per class up; linear in between.",
+        minimum=1.01,
+        maximum=100,
+    )
 
     def alpha_for(self, shots: float) -> float:
         """Alpha for a mean number of labeled samples per class."""

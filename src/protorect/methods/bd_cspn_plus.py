@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from protorect._utils.parameters import check_flag, check_number, check_whole
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, confident_queries, membership
 from protorect.core.unit_rows import UnitRows
 from protorect.methods._solvers.blocks import class_mean_weights
@@ -43,49 +43,37 @@ _GAIN_FACTOR, _GAIN_OFFSET = 2.0, 1.0  # of the logistic function in `regression
 
 
 @dataclass(frozen=True)
-class PlusOptions:
-    """Options of BD-CSPN-plus; one set of defaults for all tasks.
+class PlusOptions(Parameters):
+    """Options of BD-CSPN-plus; one set of defaults for all tasks."""
 
-    Parameters
-    ----------
-    rounds
-        Rounds of the unbalanced assignment.
-    joining
-        Largest number of queries that join a class in a round.
-    scale
-        Factor of the cosines in a query's softmax over the classes.
-    power
-        Exponent of that softmax in a query's weight; above 1, uncertain queries count less.
-    sharpness
-        Factor of the cosines in the balanced assignment.
-    tolerance
-        Evidence against balanced classes at which the weight of the balanced assignment has fallen
-        to 1/e, in units of the square root of the number of queries times a power of the number of
-        classes; a tiny value turns the balanced assignment off, a huge one the unbalanced.
-    steps
-        Iterations of the regression; 1 gives weighted prototypes.
-    held_out
-        Whether cross-validation on the support decides between regression and prototypes; if not,
-        the regression is used.
-    """
-
-    rounds: int = 3
-    joining: int = 12
-    scale: float = 10.0
-    power: float = 2.0
-    sharpness: float = 20.0
-    tolerance: float = 0.031
-    steps: int = 5
-    held_out: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("rounds", "joining", "steps"):
-            check_whole(name, getattr(self, name), 1)
-        check_flag("held_out", self.held_out)
-        check_number("sharpness", self.sharpness, most=100.0, least=0.01)
-        check_number("tolerance", self.tolerance, least=1e-6)
-        for name in ("scale", "power"):
-            check_number(name, getattr(self, name))
+    rounds: int = parameter(3, "Rounds of the unbalanced assignment.", minimum=1)
+    joining: int = parameter(
+        12, "Largest number of queries that join a class in a round.", minimum=1
+    )
+    scale: float = parameter(10.0, "Factor of the cosines in a query's softmax over the classes.")
+    power: float = parameter(
+        2.0,
+        "Exponent of that softmax in a query's weight; above 1, uncertain queries count less.",
+    )
+    sharpness: float = parameter(
+        20.0, "Factor of the cosines in the balanced assignment.", minimum=0.01, maximum=100
+    )
+    tolerance: float = parameter(
+        0.031,
+        "Evidence against balanced classes at which the weight of the balanced assignment has "
+        "fallen to 1/e, in units of the square root of the number of queries times a power of the "
+        "number of classes; a tiny value turns the balanced assignment off, a huge one the "
+        "unbalanced.",
+        minimum=1e-6,
+    )
+    steps: int = parameter(
+        5, "Iterations of the regression; 1 gives weighted prototypes.", minimum=1
+    )
+    held_out: bool = parameter(
+        True,
+        "Whether cross-validation on the support decides between regression and prototypes; if "
+        "not, the regression is used.",
+    )
 
 
 @register(

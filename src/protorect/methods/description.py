@@ -1,4 +1,4 @@
-"""Descriptions of the methods, from their docstrings: for the terminal and docs/methods.md."""
+"""Descriptions of the methods for the terminal and docs/methods.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Iterable
-from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
@@ -36,28 +35,14 @@ def about(method: BaseMethod) -> list[str]:
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
 
-def option_texts(options: Any) -> dict[str, str]:
-    """Description of each option, from the docstrings of its dataclass and the base classes."""
-    names = [field.name for field in fields(options)]
-    texts: dict[str, str] = {}
-    for cls in reversed(type(options).__mro__[:-1]):
-        _, _, parameters = inspect.cleandoc(cls.__doc__ or "").partition("----------\n")
-        current = ""
-        for line in parameters.splitlines():
-            if line in names:
-                current, texts[line] = line, ""
-            elif current:
-                texts[current] = f"{texts[current]} {line.strip()}".strip()
-    return texts
-
-
 def method_text(method: BaseMethod, width: int = 100) -> str:
     """Full description of one method, for a terminal."""
     lines = [f"{method.name} ({method.family}): {method.summary}"]
     lines += ["", *_wrap(about(method), width)]
-    for name, text in option_texts(method.options).items():
-        value = _default(getattr(method.options, name))
-        lines += textwrap.wrap(f"{name}={value}: {text}", width, subsequent_indent="    ")
+    for option in method.options.parameters():
+        value = _format_default(getattr(method.options, option.name))
+        text = f"{option.name}={value}: {option.description}"
+        lines += textwrap.wrap(text, width, subsequent_indent="    ")
     return "\n".join(lines)
 
 
@@ -72,18 +57,17 @@ def methods_page() -> str:
 def _section(methods: list[BaseMethod]) -> str:
     """The section on methods that share a function and differ in their options."""
     names = ", ".join(f"`{method.name}`" for method in methods)
-    options = type(methods[0].options)()
     lines = [f"\n## {names}\n", *_wrap(about(methods[0]), 100)]
-    texts = option_texts(options)
-    if texts:
+    options = methods[0].options.parameters()
+    if options:
         lines += ["| option | default | |", "|---|---|---|"]
-    for name, text in texts.items():
-        cell = text.replace("|", r"\|")  # a bare bar separates cells
-        lines.append(f"| `{name}` | {_default(getattr(options, name))} | {cell} |")
+    for option in options:
+        cell = option.description.replace("|", r"\|")  # a bare bar separates cells
+        lines.append(f"| `{option.name}` | {_format_default(option.default)} | {cell} |")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _default(value: Any) -> str:
+def _format_default(value: Any) -> str:
     return "none" if value is None else format_value(value)
 
 

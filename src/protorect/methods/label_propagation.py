@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from protorect._utils.parameters import check_number, check_whole
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
 from protorect.methods._solvers.gram import joint_cosines, nearest_neighbors
@@ -28,30 +28,26 @@ from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class LabelPropagationOptions:
-    """Options of the graph.
+class LabelPropagationOptions(Parameters):
+    """Options of the graph."""
 
-    Parameters
-    ----------
-    neighbours
-        Number of nearest others that each sample is connected to; 20 as in TPN.
-    alpha
-        Part of its label that a sample takes from its neighbors; 0.99 as in both papers.
-    sigma
-        Width of the similarity exp(-distance^2 / (2 sigma^2)) between normalized features. The
-        papers give none that would hold for other features; this one was chosen on the validation
-        classes of Omniglot and CUB (ConvNet-64, and EfficientNet-Lite0 on CUB; balanced and
-        unbalanced), where 0.05 to 0.1 do equally well and 0.2 is worse.
-    """
-
-    neighbours: int = 20
-    alpha: float = 0.99
-    sigma: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_whole("neighbours", self.neighbours, 1)
-        check_number("alpha", self.alpha, 0, 0.9999)
-        check_number("sigma", self.sigma, 0.01, 100)
+    neighbours: int = parameter(
+        20, "Number of nearest others that each sample is connected to; 20 as in TPN.", minimum=1
+    )
+    alpha: float = parameter(
+        0.99,
+        "Part of its label that a sample takes from its neighbors; 0.99 as in both papers.",
+        maximum=0.9999,
+    )
+    sigma: float = parameter(
+        0.1,
+        "Width of the similarity exp(-distance^2 / (2 sigma^2)) between normalized features. The "
+        "papers give none that would hold for other features; this one was chosen on the "
+        "validation classes of Omniglot and CUB (ConvNet-64, and EfficientNet-Lite0 on CUB; "
+        "balanced and unbalanced), where 0.05 to 0.1 do equally well and 0.2 is worse.",
+        minimum=0.01,
+        maximum=100,
+    )
 
 
 @register(

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_flag, check_number, check_whole
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, membership, predictions
 from protorect.core.unit_rows import UnitRows, inverse
 from protorect.methods._solvers.blocks import class_mean_weights
@@ -40,31 +40,15 @@ _SCALE = 10.0  # of the cosines in the softmax of the rectification, as in the a
 
 
 @dataclass(frozen=True)
-class LaplacianShotOptions:
-    """Options of the energy and of its minimization.
+class LaplacianShotOptions(Parameters):
+    """Options of the energy and of its minimization."""
 
-    Parameters
-    ----------
-    weight
-        lambda, the weight of the agreement with the neighbors against the distance.
-    neighbours
-        k - 1, the number of nearest other queries of each query.
-    rectify
-        Whether the prototypes are rectified first.
-    rounds
-        Number of bound updates; at most 20 in the authors' code.
-    """
-
-    weight: float = 1.0
-    neighbours: int = 2
-    rectify: bool = True
-    rounds: int = 20
-
-    def __post_init__(self) -> None:
-        check_number("weight", self.weight)
-        check_whole("neighbours", self.neighbours)
-        check_flag("rectify", self.rectify)
-        check_whole("rounds", self.rounds)
+    weight: float = parameter(
+        1.0, "lambda, the weight of the agreement with the neighbors against the distance."
+    )
+    neighbours: int = parameter(2, "k - 1, the number of nearest other queries of each query.")
+    rectify: bool = parameter(True, "Whether the prototypes are rectified first.")
+    rounds: int = parameter(20, "Number of bound updates; at most 20 in the authors' code.")
 
 
 @register(

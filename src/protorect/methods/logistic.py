@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protorect._utils.parameters import check_number
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
 from protorect.methods._solvers.newton import fit_logistic
@@ -22,19 +22,12 @@ from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class LogisticOptions:
-    """Options of the regression.
+class LogisticOptions(Parameters):
+    """Options of the regression."""
 
-    Parameters
-    ----------
-    c
-        Weight of the likelihood against the squared weights, scikit-learn's C.
-    """
-
-    c: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number("c", self.c, 1e-6, 1e6)
+    c: float = parameter(
+        1.0, "Weight of the likelihood against the squared weights, scikit-learn's C.", minimum=1e-6
+    )
 
 
 @register("logistic", LogisticOptions(), "inductive", "logistic regression")

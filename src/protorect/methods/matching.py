@@ -15,27 +15,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_number
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
 from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class MatchingOptions:
-    """Options of the attention.
+class MatchingOptions(Parameters):
+    """Options of the attention."""
 
-    Parameters
-    ----------
-    scale
-        Factor of the cosines in the softmax; 1 as in the paper. The higher it is, the more the
-        nearest sample decides.
-    """
-
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number("scale", self.scale)
+    scale: float = parameter(
+        1.0,
+        "Factor of the cosines in the softmax; 1 as in the paper. The higher it is, the more the "
+        "nearest sample decides.",
+    )
 
 
 @register(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 from torch import Tensor, nn
@@ -18,35 +18,18 @@ Function = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class BaseMethod:
-    """A method on features (`Method`) or on pictures (`PictureMethod`).
+    """A method on features (`Method`) or on pictures (`PictureMethod`)."""
 
-    Parameters
-    ----------
-    name
-        Name with the options that differ from the defaults: "bd-cspn:z=4".
-    function
-        Scores the queries. It never sees their labels and keeps no state between calls.
-    options
-        A frozen dataclass.
-    summary
-        One line on what it does.
-    family
-        "inductive": each query is classified independently. "transductive": all queries of a task
-        together.
-    changed
-        The options that `with_options` has set.
-    """
-
-    name: str
-    function: Function
-    options: Any
-    summary: str
-    family: Family
-    changed: frozenset[str] = frozenset()
+    name: str  # with the options that differ from the defaults: "bd-cspn:z=4"
+    function: Function  # scores the queries; it never sees their labels and keeps no state
+    options: Any  # a frozen dataclass of `Parameters`
+    summary: str  # one line on what it does
+    family: Family  # "inductive": each query on its own; "transductive": all of a task together
+    changed: frozenset[str] = frozenset()  # the options that `with_options` has set
 
     def with_options(self, **changes: Any) -> Self:
         """The same method with other options, which its name lists."""
-        known = {field.name for field in fields(self.options)}
+        known = [option.name for option in self.options.parameters()]
         if changes and not known:
             raise OptionError(f"{self.name} has no options, {next(iter(changes))!r} was given.")
         for option in changes:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from protorect._utils.parameters import Parameters
 from protorect.core.functional import Features, basic_prototypes
 from protorect.core.unit_rows import UnitRows
 from protorect.methods._solvers.gram import distance_scores
@@ -20,7 +21,7 @@ from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class ProtoNetOptions:
+class ProtoNetOptions(Parameters):
     """No options."""
 
 

@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_choice, check_number, check_whole
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.unit_rows import inverse, row_norms
 from protorect.methods._solvers.blocks import blockwise
 from protorect.methods._solvers.gram import span_of
@@ -27,36 +27,29 @@ from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class PtMapOptions:
-    """Options of PT-MAP; the defaults are those of the authors' code.
+class PtMapOptions(Parameters):
+    """Options of PT-MAP; the defaults are those of the authors' code."""
 
-    Parameters
-    ----------
-    power
-        beta, the exponent of the entries of a feature; a negative entry keeps its sign.
-    sharpness
-        lambda, the factor of the squared distances in the assignment.
-    steps
-        Number of updates of the centers.
-    rate
-        alpha, how far an update moves a center to the mean of its assigned samples.
-    prior
-        Class proportions of the queries. "equal": balanced, as in the paper. "free": unknown, each
-        query is assigned independently.
-    """
-
-    power: float = 0.5
-    sharpness: float = 10.0
-    steps: int = 20
-    rate: float = 0.2
-    prior: Literal["equal", "free"] = "equal"
-
-    def __post_init__(self) -> None:
-        check_number("power", self.power, least=0.01, most=10.0)
-        check_number("sharpness", self.sharpness, most=100.0)
-        check_whole("steps", self.steps)
-        check_number("rate", self.rate, most=1.0)
-        check_choice("prior", self.prior, ("equal", "free"))
+    power: float = parameter(
+        0.5,
+        "beta, the exponent of the entries of a feature; a negative entry keeps its sign.",
+        minimum=0.01,
+        maximum=10,
+    )
+    sharpness: float = parameter(
+        10.0, "lambda, the factor of the squared distances in the assignment.", maximum=100
+    )
+    steps: int = parameter(20, "Number of updates of the centers.")
+    rate: float = parameter(
+        0.2,
+        "alpha, how far an update moves a center to the mean of its assigned samples.",
+        maximum=1,
+    )
+    prior: Literal["equal", "free"] = parameter(
+        "equal",
+        'Class proportions of the queries. "equal": balanced, as in the paper. "free": unknown, '
+        "each query is assigned independently.",
+    )
 
 
 @register(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from protorect.errors import OptionError, unknown_name
 from protorect.methods.method import METHODS, PICTURE_METHODS, BaseMethod, Method, PictureMethod
@@ -95,31 +94,8 @@ def _parse(spec: str | Method) -> Method | PictureMethod:
 
 
 def _parse_option(chosen: BaseMethod, item: str) -> tuple[str, Any]:
-    name, equals, text = item.partition("=")
-    name, text = name.strip(), text.strip()
+    name, equals, text = (part.strip() for part in item.partition("="))
     if not equals:
         raise OptionError(f"{item!r} is not an option; write name=value, as in bd-cspn:z=4.")
-    types = get_type_hints(type(chosen.options))
-    return name, _parse_value(name, text, types[name]) if name in types else text
-
-
-def _parse_value(name: str, text: str, annotation: Any) -> Any:
-    """The value in the type that the option is declared with."""
-    types = get_args(annotation) if NoneType in get_args(annotation) else (annotation,)
-    if NoneType in types and text in ("all", "none"):
-        return None
-    expected = "a number"
-    try:
-        if bool in types:
-            expected = "true or false"
-            return {"true": True, "false": False, "yes": True, "no": False}[text.lower()]
-        if int in types:
-            expected = "a whole number or all" if NoneType in types else "a whole number"
-            return int(text)
-        if float in types:
-            return float(text)
-    except (ValueError, KeyError):
-        raise OptionError(f"{name}={text}: {expected} is expected.") from None
-    if str not in types and get_origin(types[0]) is not Literal:
-        raise OptionError(f"{name} can be given in Python only, by with_options({name}=...).")
-    return text
+    known = {option.name: option for option in chosen.options.parameters()}
+    return name, known[name].parse(text) if name in known else text

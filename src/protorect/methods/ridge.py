@@ -17,26 +17,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_number
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
 from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class RidgeOptions:
-    """Options of the regression.
+class RidgeOptions(Parameters):
+    """Options of the regression."""
 
-    Parameters
-    ----------
-    penalty
-        lambda, the weight of the squared weights.
-    """
-
-    penalty: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number("penalty", self.penalty, 1e-6, 1e6)
+    penalty: float = parameter(1.0, "lambda, the weight of the squared weights.", minimum=1e-6)
 
 
 @register("ridge", RidgeOptions(), "inductive", "ridge regression to one-hot labels")

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_choice
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, basic_prototypes
 from protorect.core.unit_rows import UnitRows
 from protorect.errors import OptionError
@@ -28,39 +28,39 @@ from protorect.methods._solvers.gram import distance_scores
 from protorect.methods.method import register
 
 
+def _finite_numbers(given: Any) -> tuple[float, ...]:
+    try:
+        numbers = torch.as_tensor(given, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        numbers = torch.empty(0)
+    if numbers.ndim != 1 or not len(numbers) or not numbers.isfinite().all():
+        raise OptionError(
+            "base_mean must be one finite number per dimension, as "
+            "base_features.mean(axis=0) gives."
+        )
+    return tuple(numbers.tolist())  # can be hashed
+
+
 @dataclass(frozen=True)
-class SimpleShotOptions:
-    """Options of SimpleShot.
+class SimpleShotOptions(Parameters):
+    """Options of SimpleShot."""
 
-    Parameters
-    ----------
-    centre
-        What is subtracted where no base mean is given: "none" (L2N), or the mean of the "support"
-        features.
-    base_mean
-        (dim,), the mean feature of the base classes, which is subtracted (CL2N). Any sequence of
-        numbers, as `base_features.mean(axis=0)`.
-    """
-
-    centre: Literal["none", "support"] = "none"
-    base_mean: Sequence[float] | None = None
+    centre: Literal["none", "support"] = parameter(
+        "none",
+        'What is subtracted where no base mean is given: "none" (L2N), or the mean of the '
+        '"support" features.',
+    )
+    base_mean: Sequence[float] | None = parameter(
+        None,
+        "(dim,), the mean feature of the base classes, which is subtracted (CL2N). Any sequence of "
+        "numbers, as `base_features.mean(axis=0)`.",
+        convert=_finite_numbers,
+    )
 
     def __post_init__(self) -> None:
-        check_choice("centre", self.centre, ("none", "support"))
-        if self.base_mean is None:
-            return
-        if self.centre != "none":
+        super().__post_init__()
+        if self.base_mean is not None and self.centre != "none":
             raise OptionError("base_mean is given and centre is 'support'; give one of the two.")
-        try:
-            numbers = torch.as_tensor(self.base_mean, dtype=torch.float64)
-        except (TypeError, ValueError, RuntimeError):
-            numbers = torch.empty(0)
-        if numbers.ndim != 1 or not len(numbers) or not numbers.isfinite().all():
-            raise OptionError(
-                "base_mean must be one finite number per dimension, as "
-                "base_features.mean(axis=0) gives."
-            )
-        object.__setattr__(self, "base_mean", tuple(numbers.tolist()))  # so that it can be hashed
 
 
 @register(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_flag, check_number, check_whole
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, basic_prototypes, membership
 from protorect.core.unit_rows import UnitRows
 from protorect.methods._solvers.gram import distance_scores
@@ -25,27 +25,12 @@ from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class SoftKMeansOptions:
-    """Options of the refinement.
+class SoftKMeansOptions(Parameters):
+    """Options of the refinement."""
 
-    Parameters
-    ----------
-    rounds
-        Number of refinements; one in the paper.
-    normalise
-        Whether features are normalized first; not in the paper.
-    scale
-        Factor of the squared distances in the softmax; 1 in the paper.
-    """
-
-    rounds: int = 1
-    normalise: bool = False
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_whole("rounds", self.rounds, 0)
-        check_flag("normalise", self.normalise)
-        check_number("scale", self.scale)
+    rounds: int = parameter(1, "Number of refinements; one in the paper.")
+    normalise: bool = parameter(False, "Whether features are normalized first; not in the paper.")
+    scale: float = parameter(1.0, "Factor of the squared distances in the softmax; 1 in the paper.")
 
 
 @register(

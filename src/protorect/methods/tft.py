@@ -28,31 +28,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from protorect._utils.parameters import check_choice
+from protorect._utils.parameters import parameter
 from protorect.backbones.cosine_classifier import unit_length
 from protorect.core.functional import basic_prototypes
 from protorect.methods.method import register
 from protorect.methods.tft_head import TftHeadOptions
 
-Statistics = Literal["training", "task"]
-
 
 @dataclass(frozen=True)
 class TftOptions(TftHeadOptions):
-    """Options of transductive fine-tuning: those of `tft-head` and one more.
+    """Options of transductive fine-tuning: those of `tft-head` and one more."""
 
-    Parameters
-    ----------
-    statistics
-        Of batch norm: "training" keeps those of the training, "task" updates them with every
-        batch of the task, as in the authors' code.
-    """
-
-    statistics: Statistics = "training"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("statistics", self.statistics, ("training", "task"))
+    statistics: Literal["training", "task"] = parameter(
+        "training",
+        'Of batch norm: "training" keeps those of the training, "task" updates them with every '
+        "batch of the task, as in the authors' code.",
+    )
 
 
 @register(

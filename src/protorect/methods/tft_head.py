@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_number, check_whole
+from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import normalize
 from protorect.methods._solvers.adam import Adam, LogitGradient
 from protorect.methods._solvers.blocks import blockwise, class_mean_weights
@@ -27,30 +27,15 @@ from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class TftHeadOptions:
-    """Options of transductive fine-tuning; the defaults are those of the paper.
+class TftHeadOptions(Parameters):
+    """Options of transductive fine-tuning; the defaults are those of the paper."""
 
-    Parameters
-    ----------
-    steps
-        Number of Adam steps, each on all samples of the task.
-    learning_rate
-        Step size of Adam.
-    scale
-        Factor of the logits before the softmax.
-    entropy
-        Weight of the queries' entropy; 0 fine-tunes on the support alone.
-    """
-
-    steps: int = 25
-    learning_rate: float = 5e-5
-    scale: float = 1.0
-    entropy: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_whole("steps", self.steps)
-        for name in ("learning_rate", "scale", "entropy"):
-            check_number(name, getattr(self, name))
+    steps: int = parameter(25, "Number of Adam steps, each on all samples of the task.")
+    learning_rate: float = parameter(5e-5, "Step size of Adam.")
+    scale: float = parameter(1.0, "Factor of the logits before the softmax.")
+    entropy: float = parameter(
+        1.0, "Weight of the queries' entropy; 0 fine-tunes on the support alone."
+    )
 
 
 @register(

@@ -20,57 +20,32 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_number, check_whole
+from protorect._utils.parameters import Parameters, parameter
 from protorect.methods._solvers.adam import Adam, LogitGradient, QueryGradient
 from protorect.methods._solvers.blocks import blockwise, class_mean_weights
 from protorect.methods.method import register
 
 
 @dataclass(frozen=True)
-class InformationOptions:
-    """Options of the mutual information, for all of its solvers.
+class InformationOptions(Parameters):
+    """Options of the mutual information, for all of its solvers."""
 
-    Parameters
-    ----------
-    iterations
-        Number of iterations of the solver.
-    temperature
-        tau, the factor of the squared distances in the softmax.
-    cross_entropy
-        lambda, the weight of the support's cross-entropy.
-    marginal
-        Weight of H(Y), the entropy of the class proportions, largest for balanced classes.
-    conditional
-        alpha, the weight of H(Y | X), the entropy of each query's prediction.
-    """
-
-    iterations: int = 1000
-    temperature: float = 15.0
-    cross_entropy: float = 0.1
-    marginal: float = 1.0
-    conditional: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_whole("iterations", self.iterations)
-        for name in ("temperature", "cross_entropy", "marginal", "conditional"):
-            check_number(name, getattr(self, name))
+    iterations: int = parameter(1000, "Number of iterations of the solver.")
+    temperature: float = parameter(15.0, "tau, the factor of the squared distances in the softmax.")
+    cross_entropy: float = parameter(0.1, "lambda, the weight of the support's cross-entropy.")
+    marginal: float = parameter(
+        1.0, "Weight of H(Y), the entropy of the class proportions, largest for balanced classes."
+    )
+    conditional: float = parameter(
+        0.1, "alpha, the weight of H(Y | X), the entropy of each query's prediction."
+    )
 
 
 @dataclass(frozen=True)
 class TimOptions(InformationOptions):
-    """Options of TIM-GD; the defaults are those of the paper.
+    """Options of TIM-GD; the defaults are those of the paper."""
 
-    Parameters
-    ----------
-    learning_rate
-        Step size of Adam.
-    """
-
-    learning_rate: float = 1e-4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("learning_rate", self.learning_rate)
+    learning_rate: float = parameter(1e-4, "Step size of Adam.")
 
 
 @register(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protorect._utils.parameters import check_number
+from protorect._utils.parameters import parameter
 from protorect.methods._solvers.blocks import blockwise
 from protorect.methods._solvers.gram import Span, span_of
 from protorect.methods.method import register
@@ -28,10 +28,7 @@ class TimAdmOptions(InformationOptions):
     """Options of TIM-ADM, where lambda is above 0; the defaults are those of the paper."""
 
     iterations: int = 150
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("cross_entropy", self.cross_entropy, least=1e-6)
+    cross_entropy: float = parameter(0.1, minimum=1e-6)
 
 
 @register("tim-adm", TimAdmOptions(), "transductive", "the same in closed alternating steps")
