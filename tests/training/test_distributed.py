@@ -2,7 +2,6 @@
 
 import copy
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -117,18 +116,14 @@ def test_torchrun_starts_the_command(packed, tmp_path):
     assert len(Run(tmp_path / "run").epochs_logged()) == 2
 
 
-def outputs_of(running):
-    return [process.communicate(timeout=300) for process in running]
-
-
 @pytest.mark.parametrize("failing", [0, 1])
 def test_an_error_in_one_process_ends_both_with_one_sentence(packed, tmp_path, failing):
     options = ("--out", tmp_path / "run", *OPTIONS)
     commands = [("train", packed, *options), ("train", packed, *options)]
     commands[failing] = ("train", tmp_path / "nothing", *options)
-    running = start_two(*commands)
-    errors = [error for _, error in outputs_of(running)]
-    assert [process.returncode for process in running] == ([2, 1] if failing == 0 else [1, 2])
+    running = start_two(tmp_path, *commands)
+    errors = [process.wait()[1] for process in running]
+    assert [process.exit_code for process in running] == ([2, 1] if failing == 0 else [1, 2])
     assert errors[failing].startswith("protorect: ")
     assert errors[failing].count("\n") == 1
     if failing == 1:  # where the first one ends, torch itself warns of the lost connection
@@ -138,13 +133,14 @@ def test_an_error_in_one_process_ends_both_with_one_sentence(packed, tmp_path, f
 
 def test_a_process_that_is_killed_ends_the_other(packed, tmp_path):
     command = ("train", packed, "--out", tmp_path / "run", *OPTIONS, "--set", "epochs=1000")
-    running = start_two(command, command)
+    first, second = start_two(tmp_path, command, command)
     while not (tmp_path / "run" / "last.safetensors").exists():
-        assert [process.poll() for process in running] == [None, None], outputs_of(running)
+        assert first.exit_code is None, first.wait()
+        assert second.exit_code is None, second.wait()
         time.sleep(0.05)
-    running[1].send_signal(signal.SIGKILL)
-    error = outputs_of(running)[0][1]
-    assert running[0].returncode == 2
+    second.kill()
+    error = first.wait()[1]
+    assert first.exit_code == 2
     assert "protorect: process 1 of 2 lost the connection to another one" in error
     assert "Traceback" not in error
 

@@ -1,16 +1,12 @@
 import functools
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
 
+from helpers.in_processes import CommandProcess
 from protorect import DataError
 from protorect._utils.checkpoint import load_tensors
 from protorect.cli import main
@@ -121,16 +117,13 @@ def test_a_run_that_is_killed_resumes_to_the_same_weights(packed, tmp_path, caps
     def arguments(out, *more):
         return ["train", str(packed), "--out", str(tmp_path / out), *options, *more]
 
-    command = [Path(sys.executable).parent / "protorect", *arguments("run")]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
-    running = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    threads = torch.get_num_threads()
+    running = CommandProcess(tmp_path / "killed", arguments("run"), threads=threads)
     while not (tmp_path / "run" / "last.safetensors").exists():
-        assert running.poll() is None, running.communicate()
+        assert running.exit_code is None, running.wait()
         time.sleep(0.02)
-    running.send_signal(signal.SIGKILL)
-    running.communicate()
+    running.kill()
+    running.wait()
     assert main(arguments("run", "--resume")) == 0
     capsys.readouterr()
     assert main(arguments("whole")) == 0

@@ -13,24 +13,12 @@ from protorect.backbones.preprocessing import to_grayscale
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Random changes of the training images, sampled independently for each image.
+    """Random changes of the training images, sampled independently for each image."""
 
-    Parameters
-    ----------
-    crop_padding
-        Pixels of black padding on each side, from which a crop of the original size is taken.
-    flip
-        Whether an image is mirrored with probability 0.5.
-    smallest_scale
-        The smallest fraction of the side that a crop shows; 1 for crops of the whole side.
-    colour
-        The largest relative change of brightness, contrast and saturation.
-    """
-
-    crop_padding: int = 0
-    flip: bool = False
-    smallest_scale: float = 1.0
-    colour: float = 0.0
+    crop_padding: int = 0  # pixels of black padding on each side before the crop
+    flip: bool = False  # mirror an image with probability 0.5
+    smallest_scale: float = 1.0  # the smallest fraction of the side that a crop shows
+    colour: float = 0.0  # the largest relative change of brightness, contrast and saturation
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         """Augment images (n, channels, height, width) in 0 .. 1."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin, get_type_hints
 
 from protorect._utils.parameters import check_choice
 from protorect.errors import DataError, OptionError, unknown_name
@@ -15,63 +16,37 @@ from protorect.errors import DataError, OptionError, unknown_name
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The training recipe; the defaults are the paper's.
+    """The training recipe; the defaults are the paper's."""
 
-    Parameters
-    ----------
-    backbone
-        One of `protorect.backbones.BACKBONES`.
-    seed
-        Of the initial weights, the order of the pictures and their augmentation.
-    epochs, batch_size, steps_per_epoch
-        An epoch is one pass over the pictures, or `steps_per_epoch` steps of `batch_size` pictures.
-    rates
-        (epoch, learning rate) points, between which the rate of a step is interpolated.
-    between_rates
-        "hold" keeps a rate until the next point, "linear" and "cosine" interpolate: a one-cycle
-        schedule is three points and "linear".
-    momentum, nesterov, weight_decay, label_smoothing
-        Of stochastic gradient descent and its loss.
-    crop_padding, flip
-        Pixels of padding for random crops, random mirroring; None for the data set's own.
-    smallest_scale
-        Below 1, crops show between this fraction of the side and the whole, at any place.
-    colour
-        Above 0, the largest relative change of brightness, contrast and saturation.
-    precision
-        "bfloat16" computes the network in it, "float32" does not, "auto" where the processor has
-        fast bfloat16.
-    channels_last, compile
-        Memory layout; whether torch compiles the network first.
-    validation_episodes
-        5-way 5-shot episodes of the validation classes after each epoch (smaller ones where there
-        are too few pictures). They choose the best epoch; without such classes it is the last one.
-    """
-
-    backbone: str = "conv64"
-    seed: int = 0
+    backbone: str = "conv64"  # one of `protorect.backbones.BACKBONES`
+    seed: int = 0  # of the initial weights, the order of the pictures and their augmentation
     epochs: int = 60
     batch_size: int = 256
-    steps_per_epoch: int | None = None
+    steps_per_epoch: int | None = None  # of batch_size; None: one pass over the pictures
+    # (epoch, learning rate) points; between them the rate is kept ("hold") or interpolated for
+    # every step. A one-cycle schedule is three points and "linear".
     rates: tuple[tuple[float, float], ...] = ((0, 0.1), (10, 0.01), (20, 0.001), (40, 0.0001))
     between_rates: Literal["hold", "linear", "cosine"] = "hold"
     momentum: float = 0.9
     nesterov: bool = True
     weight_decay: float = 5e-4
     label_smoothing: float = 0.0
-    crop_padding: int | None = None
-    flip: bool | None = None
-    smallest_scale: float = 1.0
-    colour: float = 0.0
-    precision: Literal["auto", "bfloat16", "float32"] = "auto"
-    channels_last: bool = True
-    compile: bool = False
+    crop_padding: int | None = None  # pixels of padding for random crops; None: the data set's
+    flip: bool | None = None  # random mirroring; None: the data set's
+    smallest_scale: float = 1.0  # below 1, random crops show this fraction of the side or more
+    colour: float = 0.0  # largest relative change of brightness, contrast and saturation
+    precision: Literal["auto", "bfloat16", "float32"] = "auto"  # "auto": bfloat16 where it is fast
+    channels_last: bool = True  # memory layout
+    compile: bool = False  # whether torch compiles the network first
+    # 5-way 5-shot episodes of the validation classes after each epoch (smaller ones where there
+    # are too few pictures). They choose the best epoch; without such classes it is the last one.
     validation_episodes: int = 300
 
     def __post_init__(self) -> None:
-        for name, least in _MINIMUM.items():
-            value = getattr(self, name)
-            _check(name, value, value is None or value >= least, f"{least} or more")
+        for least, names in _MINIMUM.items():
+            for name in names:
+                value = getattr(self, name)
+                _check(name, value, value is None or value >= least, f"{least} or more")
         for name in ("momentum", "label_smoothing", "colour"):
             _check(name, getattr(self, name), getattr(self, name) < 1, "below 1")
         _check("smallest_scale", self.smallest_scale, 0 < self.smallest_scale <= 1, "in 0 .. 1")
@@ -83,33 +58,18 @@ class TrainingConfig:
 
 
 _MINIMUM = {
-    "seed": 0,
-    "epochs": 1,
-    "batch_size": 2,
-    "steps_per_epoch": 1,
-    "momentum": 0,
-    "weight_decay": 0,
-    "label_smoothing": 0,
-    "crop_padding": 0,
-    "colour": 0,
-    "validation_episodes": 1,
+    0: ("seed", "momentum", "weight_decay", "label_smoothing", "crop_padding", "colour"),
+    1: ("epochs", "steps_per_epoch", "validation_episodes"),
+    2: ("batch_size",),
 }
-_TYPES: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "str": (str,),
-    "None": (type(None),),
-}
+_TYPES = get_type_hints(TrainingConfig)
 
 
 def read_config(
-    path: str | os.PathLike[str] | None = None,
-    settings: Iterable[str] = (),
-    base: TrainingConfig | None = None,
+    path: str | os.PathLike[str] | None = None, settings: Iterable[str] = ()
 ) -> TrainingConfig:
-    """Read a configuration: the base, a TOML file over it, settings such as "epochs=12" last."""
-    config = base or TrainingConfig()
+    """Read a recipe: the defaults, a TOML file over them, settings such as "epochs=12" last."""
+    config = TrainingConfig()
     if path is not None:
         config = updated(config, _toml(Path(path)))
     return updated(config, dict(_setting(setting) for setting in settings))
@@ -118,23 +78,25 @@ def read_config(
 def updated(config: TrainingConfig, changes: Mapping[str, Any]) -> TrainingConfig:
     """Return the configuration with these values, after checking their names and types."""
     for name, value in changes.items():
-        if name not in TrainingConfig.__annotations__:
-            raise unknown_name("setting", name, TrainingConfig.__annotations__)
+        if name not in _TYPES:
+            raise unknown_name("setting", name, _TYPES)
         _check_type(name, value)
     return replace(config, **{name: _tuples(value) for name, value in changes.items()})
 
 
 def _check_type(name: str, value: Any) -> None:
-    annotation = str(TrainingConfig.__annotations__[name])
+    kind = _TYPES[name]
     if name == "rates":
         pairs = isinstance(value, list | tuple) and all(
             isinstance(p, list | tuple) and len(p) == 2 and all(map(_is_number, p)) for p in value
         )
         _check(name, value, pairs, "a list of [epoch, rate]")
-    elif not annotation.startswith("Literal"):  # those are checked as choices
-        types = [kind for part in annotation.split(" | ") for kind in _TYPES[part]]
-        good = isinstance(value, tuple(types)) and (bool in types or not isinstance(value, bool))
-        _check(name, value, good, annotation)
+    elif kind is float:
+        _check(name, value, _is_number(value), "float")
+    elif get_origin(kind) is not Literal:  # those are checked as choices
+        boolean = kind in (bool, bool | None)  # elsewhere True is not taken for 1
+        good = isinstance(value, kind) and (boolean or not isinstance(value, bool))
+        _check(name, value, good, inspect.formatannotation(kind))
 
 
 def _is_number(value: Any) -> bool:

@@ -11,7 +11,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,13 @@ from protorect.backbones.cosine_classifier import CosineClassifier
 from protorect.backbones.inference import move_network, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.registry import build
-from protorect.datasets.catalogue import is_bright_on_dark
 from protorect.datasets.packed import PackedDataset
 from protorect.errors import DataError, OptionError
+from protorect.training import schedule
 from protorect.training.augmentation import Augmentation
-from protorect.training.batches import batch_rows, derived_seed, load_batch, steps_per_epoch
 from protorect.training.config import TrainingConfig
 from protorect.training.distributed import Processes
 from protorect.training.run import Run
-from protorect.training.schedule import rate_at
 from protorect.training.validation import Validation
 
 SINGLE_PROCESS = Processes()
@@ -122,22 +120,22 @@ def train(
         smallest_scale=config.smallest_scale,
         colour=config.colour,
     )
-    preprocessing = Preprocessing(tuple(data.mean), tuple(data.std))
+    preprocessing = Preprocessing(data.mean, data.std)
     validation = Validation.of(data, config)
     bfloat16 = uses_bfloat16(config.precision, device)
-    steps = steps_per_epoch(n, config)
+    steps = schedule.steps_per_epoch(n, config)
 
     for epoch in range(finished_epochs, config.epochs):
         model.train()
         # For what the network itself samples, such as DropBlock.
-        torch.manual_seed(derived_seed(config.seed, epoch, rank=processes.rank))
+        torch.manual_seed(schedule.derived_seed(config.seed, epoch, rank=processes.rank))
         loss_sum, correct, images_trained, start = 0.0, 0.0, 0, time.monotonic()
-        for step, rows in enumerate(batch_rows(n, config, epoch)):
-            rate = rate_at(epoch + step / steps, config.rates, config.between_rates)
+        for step, rows in enumerate(schedule.batch_rows(n, config, epoch)):
+            rate = schedule.learning_rate(config, epoch + step / steps)
             for group in optimizer.param_groups:
                 group["lr"] = rate
-            images, labels = load_batch(base, rows[processes.part(len(rows))], device)
-            seed = derived_seed(config.seed, epoch, step, rank=processes.rank)
+            images, labels = schedule.load_batch(base, rows[processes.part(len(rows))], device)
+            seed = schedule.derived_seed(config.seed, epoch, step, rank=processes.rank)
             images = augment(images, torch.Generator().manual_seed(seed))
             images = preprocessing(images).contiguous(memory_format=layout)
             with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bfloat16):
@@ -179,25 +177,7 @@ def train(
         score = line.get("validation", float(epoch))
         if score > best:
             best = score
-            run.save_best(backbone.state_dict(), _weights_config(config, data, line))
+            run.save_best(backbone, data, config, line)
         run.write_log(log)
         run.save_last(model, optimizer, epoch + 1, best)
     return run
-
-
-def _weights_config(
-    config: TrainingConfig, data: PackedDataset, line: dict[str, Any]
-) -> dict[str, Any]:
-    """The configuration stored with the weights, all that is needed to use them."""
-    return {
-        "backbone": config.backbone,
-        "channels": data.channels,
-        "size": data.size,
-        "mean": [float(value) for value in data.mean],
-        "std": [float(value) for value in data.std],
-        "ink_high": is_bright_on_dark(data.name),
-        "data": data.name,
-        "epoch": line["epoch"],
-        "validation": line.get("validation"),
-        "config": asdict(config),
-    }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
+from jinja2 import Template
 
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect._utils.files import sha256_of_file, write_text
@@ -27,18 +28,10 @@ def publish(
     results: str | os.PathLike[str],
     out: str | os.PathLike[str],
 ) -> tuple[Path, Path]:
-    """Write the best weights of a run and their card as NAME.safetensors and NAME.md.
+    """Write the best weights of the run in folder `run` and their model card into folder `out`.
 
-    Parameters
-    ----------
-    run
-        The folder that `protorect train` made.
-    name
-        The name of the weights.
-    results
-        The JSON file of `protorect evaluate` on features by these weights.
-    out
-        The folder for both files.
+    The files are NAME.safetensors and NAME.md; `results` is the JSON file of `protorect evaluate`
+    on features by these weights.
     """
     if not _NAME.fullmatch(name):
         raise OptionError(f"{name!r} is no name for weights; use a-z, 0-9, - and . only.")
@@ -59,9 +52,9 @@ def _read_results(path: Path, digest: str) -> tuple[str, list[dict[str, Any]]]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         results = [
-            {key: one[key] for key in ("method", "way", "shot", "query", "episodes")}
-            | {key: float(one[key]) for key in ("accuracy", "ci95")}
-            for one in document["results"]
+            {key: result[key] for key in ("method", "way", "shot", "query", "episodes")}
+            | {key: float(result[key]) for key in ("accuracy", "ci95")}
+            for result in document["results"]
         ]
         made_by = {"weights": digest, "split": "test"} | document["settings"].get("made_by", {})
     except OSError as error:
@@ -88,13 +81,9 @@ def _model_card(
     for result in results:
         cell = f"{result['accuracy']:.2f} ± {result['ci95']:.2f}"
         accuracies[result["method"]][shots.index(result["shot"])] = cell
-    templates = Environment(
-        loader=PackageLoader("protorect", "training"),
-        autoescape=False,  # Markdown
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return templates.get_template("model_card.md.jinja").render(
+    source = files("protorect.training").joinpath("model_card.md.jinja").read_text("utf-8")
+    template = Template(source, trim_blocks=True, keep_trailing_newline=True)
+    return template.render(
         name=name,
         weights=weights,
         digest=sha256_of_file(weights),

@@ -11,44 +11,34 @@ Files are replaced atomically, so a run killed at any moment resumes from its la
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 
 from protorect._utils.checkpoint import check_fits, load_tensors, save_tensors
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
 from protorect.backbones.weights import BEST_WEIGHTS, WEIGHTS
+from protorect.datasets.catalogue import is_bright_on_dark
+from protorect.datasets.packed import PackedDataset
 from protorect.errors import DataError
 from protorect.training.config import TrainingConfig
 
 CHECKPOINT = "training"  # the kind of `last.safetensors`
 
 
-@dataclass(frozen=True)
 class Run:
     """The files of a run."""
 
-    folder: Path
-
-    @property
-    def last(self) -> Path:
-        """The checkpoint of the last finished epoch."""
-        return self.folder / "last.safetensors"
-
-    @property
-    def best(self) -> Path:
-        """The backbone of the epoch with the best validation accuracy."""
-        return self.folder / BEST_WEIGHTS
-
-    @property
-    def log(self) -> Path:
-        """One line of JSON per epoch."""
-        return self.folder / "log.jsonl"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.last = folder / "last.safetensors"
+        self.best = folder / BEST_WEIGHTS
+        self.log = folder / "log.jsonl"
 
     def start(self, config: TrainingConfig, data: dict[str, Any]) -> None:
         """Write configuration, data and versions into a new folder."""
@@ -87,9 +77,24 @@ class Run:
         """Replace the log."""
         write_text(self.log, "".join(json.dumps(epoch) + "\n" for epoch in epochs))
 
-    def save_best(self, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
-        """Write the weights for use, with what is needed to use them."""
-        save_tensors(self.best, tensors, {"kind": WEIGHTS, **config})
+    def save_best(
+        self, backbone: nn.Module, data: PackedDataset, config: TrainingConfig, line: dict[str, Any]
+    ) -> None:
+        """Write the weights after the epoch of this line of the log, with what their use needs."""
+        description = {
+            "kind": WEIGHTS,
+            "backbone": config.backbone,
+            "channels": data.channels,
+            "size": data.size,
+            "mean": data.mean,
+            "std": data.std,
+            "ink_high": is_bright_on_dark(data.name),
+            "data": data.name,
+            "epoch": line["epoch"],
+            "validation": line.get("validation"),
+            "config": asdict(config),
+        }
+        save_tensors(self.best, backbone.state_dict(), description)
 
     def save_last(self, model: nn.Module, optimizer: Optimizer, epoch: int, best: float) -> None:
         """Write weights and momenta by parameter name, after `epoch` epochs."""

@@ -1,24 +1,65 @@
-"""The learning rate at any point of the training."""
+"""The schedule of a training: the learning rate, the images and the random seeds of each step.
+
+All of it follows from the configuration, the epoch and the step, never from earlier steps.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protorect.backbones.preprocessing import to_float
+from protorect.datasets.packed import PackedSplit
+from protorect.training.config import TrainingConfig
 
 
-def rate_at(
-    epoch: float,
-    points: Sequence[tuple[float, float]],
-    between: Literal["hold", "linear", "cosine"],
-) -> float:
-    """The rate at a fractional epoch, from (epoch, rate) points in order."""
-    before = max((i for i, (start, _) in enumerate(points) if start <= epoch), default=0)
+def learning_rate(config: TrainingConfig, epoch: float) -> float:
+    """The learning rate at a fractional epoch, interpolated between the points of the recipe."""
+    points = config.rates
+    before = max(i for i, (start, _) in enumerate(points) if start <= epoch)
     start, rate = points[before]
-    if between == "hold" or before == len(points) - 1:
+    if config.between_rates == "hold" or before == len(points) - 1:
         return rate
     end, next_rate = points[before + 1]
-    share = (epoch - start) / (end - start)
-    if between == "cosine":
-        share = (1 - math.cos(math.pi * share)) / 2
-    return rate + share * (next_rate - rate)
+    fraction = (epoch - start) / (end - start)
+    if config.between_rates == "cosine":
+        fraction = (1 - math.cos(math.pi * fraction)) / 2
+    return rate + fraction * (next_rate - rate)
+
+
+def steps_per_epoch(n: int, config: TrainingConfig) -> int:
+    """The number of steps in an epoch over n images."""
+    return config.steps_per_epoch or max(1, n // config.batch_size)
+
+
+def batch_rows(n: int, config: TrainingConfig, epoch: int) -> Iterator[NDArray[np.int64]]:
+    """Give the rows of each step: as many passes over all n images in random order as needed."""
+    rng = np.random.default_rng([config.seed, epoch])
+    steps = steps_per_epoch(n, config)
+    if config.steps_per_epoch is None:
+        yield from np.array_split(rng.permutation(n), steps)
+        return
+    passes = -(-steps * config.batch_size // n)
+    order = np.concatenate([rng.permutation(n) for _ in range(passes)])
+    yield from order[: steps * config.batch_size].reshape(steps, config.batch_size)
+
+
+def load_batch(
+    base: PackedSplit, rows: NDArray[Any], device: str | torch.device
+) -> tuple[Tensor, Tensor]:
+    """Images (n, channels, height, width) in 0 .. 1 and labels (n,)."""
+    images = torch.from_numpy(np.asarray(base.images[rows])).to(device)
+    labels = torch.from_numpy(np.asarray(base.labels[rows])).to(device)
+    return to_float(images), labels
+
+
+def derived_seed(seed: int, *position: int, rank: int = 0) -> int:
+    """A seed for (epoch,) or (epoch, step) in process `rank`; rank 0 as a single process."""
+    sequence = np.random.SeedSequence([seed, *position], spawn_key=(rank,) if rank else ())
+    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
