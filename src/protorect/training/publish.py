@@ -82,7 +82,7 @@ def _model_card(
         cell = f"{result['accuracy']:.2f} ± {result['ci95']:.2f}"
         accuracies[result["method"]][shots.index(result["shot"])] = cell
     source = files("protorect.training").joinpath("model_card.md.jinja").read_text("utf-8")
-    template = Template(source, trim_blocks=True, keep_trailing_newline=True)
+    template: Template = Template(source, trim_blocks=True, keep_trailing_newline=True)
     return template.render(
         name=name,
         weights=weights,
