@@ -107,7 +107,7 @@ def check_apart(root: Path, out: Path) -> None:
     """Raise DataError if `out` is inside the folder of the pictures."""
     if root.is_dir() and out.resolve().is_relative_to(root.resolve()):
         raise DataError(
-            f"{printable(str(out))} is inside {printable(str(root))}, where it would be taken for "
+            f"{printable(out)} is inside {printable(root)}, where it would be taken for "
             "a class; give an --out elsewhere."
         )
 
@@ -125,7 +125,7 @@ def _find_splits(
         chosen = named or found.split or fraction_split(classes, DEFAULT_FRACTIONS, seed)
     if len(classes) < 2:
         raise DataError(
-            f"{printable(str(root))} has one class, {classes[0]}; few-shot tasks need at least two."
+            f"{printable(root)} has one class, {classes[0]}; few-shot tasks need at least two."
         )
     empty = [name for name in classes if not found.by_class[name]]
     if empty:
@@ -158,7 +158,7 @@ def _class_names(
     if by_class:
         reason = f"{len(missing)} of {len(names)} classes are missing ({first_names(missing)})"
     raise DataError(
-        f"{printable(str(root))} cannot be used as {kind.name}: {reason}. "
+        f"{printable(root)} cannot be used as {kind.name}: {reason}. "
         f"Expected: {kind.expects}. Found: {describe_contents(root)}."
     )
 

@@ -43,7 +43,7 @@ def list_pictures(root: Path, scratch: Path) -> Listing:
         if root.is_dir():
             return _listing(_list_folder(root), strip=False)
         if not root.exists():
-            raise DataError(f"there is no file or folder {printable(str(root))}.")
+            raise DataError(f"there is no file or folder {printable(root)}.")
         if zipfile.is_zipfile(root):
             return _listing(_list_zip(root), strip=True)
         return _listing(_list_tar(uncompressed(root, scratch)), strip=True)
@@ -52,8 +52,7 @@ def list_pictures(root: Path, scratch: Path) -> Listing:
     except OSError as error:
         if error.errno in _DISK_IS_FULL:  # it was the copy in scratch that failed
             raise
-        reason = error.strerror or error
-        raise DataError(f"cannot read {printable(str(root))}: {reason}.") from error
+        raise DataError(f"cannot read {printable(root)}: {error.strerror or error}.") from error
 
 
 def uncompressed(archive: Path, scratch: Path) -> Path:
@@ -78,7 +77,7 @@ def uncompressed(archive: Path, scratch: Path) -> Path:
 
 def _not_an_archive(path: Path) -> DataError:
     return DataError(
-        f"{printable(str(path))} is not a folder and not a whole archive ({', '.join(_SUFFIXES)})."
+        f"{printable(path)} is not a folder and not a whole archive ({', '.join(_SUFFIXES)})."
     )
 
 
@@ -106,34 +105,32 @@ def _list_folder(root: Path) -> Iterator[_Entry]:
     while stack:
         folder, relative, parents = stack.pop()
         try:
-            opened = os.scandir(folder)
+            children = list(os.scandir(folder))
         except OSError as error:
             if not relative:
                 raise
             reason = f"a folder that cannot be read ({error.strerror})"
             yield StoredPicture(relative.rstrip("/"), folder, 0, error=reason)
             continue
-        with opened as children:
-            for child in children:
-                path = relative + printable(child.name)
-                try:
-                    status = child.stat()
-                except OSError as error:  # a link to nothing, or to itself
-                    reason = f"a broken link ({error.strerror})"
-                    yield StoredPicture(path, child.path, 0, error=reason)
-                    continue
-                identity = (status.st_dev, status.st_ino)
-                if child.is_dir() and identity in parents:
-                    reason = "a link back to a folder it is in"
-                    yield StoredPicture(path, child.path, 0, error=reason)
-                elif child.is_dir():
-                    yield f"{path}/"
-                    stack.append((child.path, f"{path}/", parents | {identity}))
-                elif not is_picture(path):
-                    yield path
-                else:  # reading a pipe would wait for ever
-                    reason = "" if child.is_file() else "not a regular file"
-                    yield StoredPicture(path, child.path, status.st_size, error=reason)
+        for child in children:
+            path = relative + printable(child.name)
+            try:
+                status = child.stat()
+            except OSError as error:  # a link to nothing, or to itself
+                reason = f"a broken link ({error.strerror})"
+                yield StoredPicture(path, child.path, 0, error=reason)
+                continue
+            identity = (status.st_dev, status.st_ino)
+            if child.is_dir() and identity in parents:
+                yield StoredPicture(path, child.path, 0, error="a link back to a folder it is in")
+            elif child.is_dir():
+                yield f"{path}/"
+                stack.append((child.path, f"{path}/", parents | {identity}))
+            elif not is_picture(path):
+                yield path
+            else:  # reading a pipe would wait for ever
+                reason = "" if child.is_file() else "not a regular file"
+                yield StoredPicture(path, child.path, status.st_size, error=reason)
 
 
 def _list_zip(archive: Path) -> Iterator[_Entry]:

@@ -34,7 +34,7 @@ class Decoded:
     """A decoded picture."""
 
     pixels: NDArray[np.uint8]  # (size, size, channels)
-    width: int  # of the stored picture, in pixels
+    width: int  # of the picture before cropping, in pixels
     height: int
 
 
@@ -43,25 +43,12 @@ def decode(
 ) -> Decoded:
     """Decode, rotate upright, crop to the central square and resize with antialiasing.
 
-    Parameters
-    ----------
-    data
-        The file's bytes, or raw pixels if `shape` is given.
-    size
-        Side of the result.
-    channels
-        1 for grayscale, 3 for color.
-    shape
-        (height, width, channels) of raw pixels.
-
-    Raises
-    ------
-    UnreadableError
-        With the reason in a few words.
+    `channels` is 1 for grayscale and 3 for color. `data` is the content of a picture file, or raw
+    pixels of `shape` (height, width, channels). Raises UnreadableError.
     """
     if not data:
         raise UnreadableError("empty file")
-    # What Pillow warns of is either refused below or harmless. The filter stays, because
+    # What Pillow warns of is an error below or does not matter. The filter is never removed:
     # `catch_warnings` restores the wrong filters when several threads use it.
     warnings.filterwarnings("ignore", module=r"PIL\.")
     try:
@@ -77,10 +64,7 @@ def decode(
 
 
 def _open(data: bytes) -> Image.Image:
-    try:
-        image = Image.open(io.BytesIO(data), formats=_FORMATS)
-    except Image.DecompressionBombError as error:
-        raise UnreadableError(f"claims more than {MAX_PIXELS:,} pixels") from error
+    image = Image.open(io.BytesIO(data), formats=_FORMATS)
     width, height = image.size
     if width * height > MAX_PIXELS:
         raise UnreadableError(f"claims {width} x {height} pixels; at most {MAX_PIXELS:,} are read")
@@ -129,7 +113,7 @@ def _eight_bit_opaque(image: Image.Image) -> Image.Image:
         transparent = image.convert("RGBA")
         white = Image.new("RGBA", transparent.size, "white")
         return Image.alpha_composite(white, transparent).convert("RGB")
-    if image.mode == "P":  # a palette may hold colors even if grays are asked for
+    if image.mode == "P":  # by way of RGB even to grays: a palette may hold colors
         return image.convert("RGB")
     return image
 
@@ -137,7 +121,7 @@ def _eight_bit_opaque(image: Image.Image) -> Image.Image:
 def _eight_bit(values: NDArray[Any]) -> NDArray[np.uint8]:
     low, high = float(values.min()), float(values.max())
     if values.dtype.kind == "f":
-        if not (low >= 0 and high <= 255):  # also false if one is not a number
+        if not (low >= 0 and high <= 255):  # also refuses NaN
             raise UnreadableError(f"floating-point values from {low:g} to {high:g}, not 0 to 255")
         scale = 255.0 if high <= 1 else 1.0
         return np.asarray(np.rint(values * scale), np.uint8)
@@ -147,8 +131,11 @@ def _eight_bit(values: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _reason(error: Exception) -> str:
+    """Describe an error of Pillow or numpy in a few words."""
     if isinstance(error, UnidentifiedImageError):
         return "not a picture in a format read here"
+    if isinstance(error, Image.DecompressionBombError):
+        return f"claims more than {MAX_PIXELS:,} pixels"
     text = " ".join(str(error).split())
     if "truncated" in text.lower():
         return "truncated"

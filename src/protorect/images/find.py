@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from protorect.images.archives import list_pictures
 from protorect.images.stored import PathLike, StoredPicture, is_picture
 
 PictureSource = PathLike | Iterable[PathLike]
-LARGEST_LIST = 256 * 2**20
+LARGEST_LIST = 256 * 2**20  # bytes of a text file
 
 
 class FailedPicture(NamedTuple):
@@ -27,7 +27,7 @@ class FailedPicture(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundPictures:
-    """Pictures without duplicates, each with its absolute path."""
+    """Pictures without duplicates; each `file` is an absolute path."""
 
     pictures: tuple[StoredPicture, ...]
     other_files: int = 0  # number of files beside them that are not pictures
@@ -36,25 +36,20 @@ class FoundPictures:
         """Return the pictures that are neither in `folder` nor among `files`."""
         excluded = {os.path.realpath(file) for file in files}
         prefix = None if folder is None else os.path.realpath(folder) + os.sep
-        return FoundPictures(
-            tuple(
-                picture
-                for picture in self.pictures
-                if (real := _real_path(picture.file)) not in excluded
-                and not (prefix and real.startswith(prefix))
-            ),
-            self.other_files,
+        remaining = (
+            picture
+            for picture in self.pictures
+            if (real := _real_path(picture.file)) not in excluded
+            and not (prefix and real.startswith(prefix))
         )
+        return replace(self, pictures=tuple(remaining))
 
 
 def find_pictures(source: PictureSource) -> FoundPictures:
     """List pictures without reading them.
 
-    Parameters
-    ----------
-    source
-        A folder with pictures at any depth, a pattern such as `photos/**/*.jpg`, a picture, a text
-        file with one picture per line, or several of those.
+    `source` is a folder with pictures at any depth, a pattern such as `photos/**/*.jpg`, a picture,
+    a text file with one picture per line, or several of those.
     """
     sources = [source] if isinstance(source, str | os.PathLike) else source
     pictures: dict[str, StoredPicture] = {}

@@ -6,7 +6,6 @@ import os
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from protorect._utils.text import printable
 
@@ -26,7 +25,7 @@ class UnreadableError(Exception):
 class StoredPicture:
     """One picture, before it is read."""
 
-    path: str  # relative to the data set's root; printable, whatever bytes the file name has
+    path: str  # printable; in a folder or an archive, relative to it
     file: str  # to open: the picture itself or its archive
     length: int  # number of bytes in `file`
     offset: int = 0  # position in `file`; in a zip archive, of its local header
@@ -39,7 +38,7 @@ class StoredPicture:
     def from_file(cls, file: PathLike, name: str | None = None) -> StoredPicture:
         """Describe a picture file, shown as `name`; if it cannot be read, `error` says why."""
         absolute = os.path.abspath(file)
-        path = printable(os.fspath(file) if name is None else name)
+        path = printable(file if name is None else name)
         try:
             length = os.stat(absolute).st_size
         except (OSError, ValueError) as error:  # ValueError: a zero byte in a name
@@ -60,20 +59,17 @@ class StoredPicture:
             raise UnreadableError(f"a file of more than {MAX_FILE_BYTES // 2**20} MiB")
         try:
             with open(self.file, "rb") as file:
-                return self._read(file)
+                file.seek(self.offset)
+                if self.zipped:
+                    name, extra = _ZIP_HEADER.unpack(file.read(_ZIP_HEADER.size))
+                    file.seek(name + extra, os.SEEK_CUR)
+                data = file.read(self.length)
+            if self.unpacked_length:
+                data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, self.unpacked_length)
         except OSError as error:
             raise UnreadableError(error.strerror or str(error)) from error
         except (zlib.error, struct.error) as error:
             raise UnreadableError("damaged inside its archive") from error
-
-    def _read(self, file: BinaryIO) -> bytes:
-        file.seek(self.offset)
-        if self.zipped:
-            name, extra = _ZIP_HEADER.unpack(file.read(_ZIP_HEADER.size))
-            file.seek(name + extra, os.SEEK_CUR)
-        data = file.read(self.length)
-        if self.unpacked_length:
-            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, self.unpacked_length)
         if len(data) != (self.unpacked_length or self.length):
             raise UnreadableError("shorter than its archive or folder says")
         return data
