@@ -1,7 +1,7 @@
 """`python -m benchmarks [SECTION ...]`: measure speed and memory.
 
 Writes results/performance.json and the tables of docs/performance.md. Without a section, all are
-measured; the figures of the others stay. Worker processes import this file again, so it imports
+measured; the results of the others stay. Worker processes import this file again, so it imports
 nothing heavy.
 """
 

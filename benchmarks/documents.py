@@ -18,7 +18,7 @@ from protorect.report.table import Table, markdown_table
 ROOT = Path(__file__).parents[1]
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 START, END = "<!-- generated: ", "<!-- end -->"
-# The module that makes the tables of each document, by `tables(figures)` from its results.
+# The module whose function `tables` makes the tables of each document from its results.
 MODULES = {"performance": "performance", "plus": "plus_study", "sort": "sorting"}
 
 

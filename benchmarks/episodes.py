@@ -80,9 +80,9 @@ def measure(small: bool = False) -> dict[str, Any]:
     return {"cases": cases, "large_episode": measure_large_episode(QUERIES, measure_machine)}
 
 
-def tables(figures: dict[str, Any]) -> dict[str, Table]:
+def tables(measured: dict[str, Any]) -> dict[str, Table]:
     """Speed against the limit of the machine and a plain implementation, and memory."""
-    first, large = figures["cases"][0], figures["large_episode"]
+    first, large = measured["cases"][0], measured["large_episode"]
     copied = first["copy_bytes_per_second"] / 1e9
     multiplied = first["product_operations_per_second"] / 1e9
     return {
@@ -90,7 +90,7 @@ def tables(figures: dict[str, Any]) -> dict[str, Table]:
             f"The machine copied {copied:.1f} GB/s and multiplied {multiplied:.0f} GFLOP/s in the "
             "rounds of the first row.",
             ["episodes", "episodes/s", "limit", "of the limit", "times plain", "memory"],
-            [_row(case) for case in figures["cases"]],
+            [_row(case) for case in measured["cases"]],
         ),
         "large-episode": Table(
             "One episode of 5 classes, `BDCSPN().fit(X, y, X_unlabeled=...)`.",
@@ -108,18 +108,18 @@ def tables(figures: dict[str, Any]) -> dict[str, Table]:
     }
 
 
-def _row(figures: dict[str, Any]) -> list[str]:
-    case = Case(**{field.name: figures[field.name] for field in fields(Case)})
-    machine = Machine(figures["copy_bytes_per_second"], figures["product_operations_per_second"])
-    speed = figures["episodes_per_second"]
+def _row(measured: dict[str, Any]) -> list[str]:
+    case = Case(**{field.name: measured[field.name] for field in fields(Case)})
+    machine = Machine(measured["copy_bytes_per_second"], measured["product_operations_per_second"])
+    speed = measured["episodes_per_second"]
     limit = case.episodes / machine.least_seconds(case.bytes_gathered, case.operations)
     return [
         f"{case.episodes:,} x {case.name}",
         f"{speed:,.0f}",
         f"{limit:,.0f}",
         f"{speed / limit:.2f}",
-        f"{figures['times_plain']:.1f}",
-        f"{figures['memory_above_features'] / 1e6:.0f} MB",
+        f"{measured['times_plain']:.1f}",
+        f"{measured['memory_above_features'] / 1e6:.0f} MB",
     ]
 
 

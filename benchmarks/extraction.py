@@ -25,27 +25,29 @@ def measure(small: bool = False) -> dict[str, Any]:
     return {"cases": [_case(case, rounds) for case in cases]}
 
 
-def tables(figures: dict[str, Any]) -> dict[str, Table]:
+def tables(measured: dict[str, Any]) -> dict[str, Table]:
     """Extraction against the bare forward pass."""
-    rows = [[picture_shape(case), *rates_and_ratio(case)] for case in figures["cases"]]
+    rows = [[picture_shape(case), *rates_and_ratio(case)] for case in measured["cases"]]
     return {"extraction": Table("", ["pictures", "images/s", "bare", "of bare"], rows)}
 
 
 def _case(case: NetworkCase, rounds: int) -> dict[str, Any]:
-    half = uses_bfloat16("auto")
+    bfloat16 = uses_bfloat16("auto")
     with TemporaryDirectory() as folder:
-        rates = compare(_embedding(case, Path(folder), half), bare_forward(case, half), rounds)
+        rates = compare(
+            _embedding(case, Path(folder), bfloat16), bare_forward(case, bfloat16), rounds
+        )
     return {"size": case.size, "channels": case.channels} | rates
 
 
-def _embedding(case: NetworkCase, folder: Path, half: bool) -> Callable[[], float]:
+def _embedding(case: NetworkCase, folder: Path, bfloat16: bool) -> Callable[[], float]:
     data = case.packed(folder / "packed")
     images = data.split("train").images
     backbone, preprocessing = case.backbone(), Preprocessing(data.mean, data.std)
 
     def library() -> float:
         start = time.perf_counter()
-        embed(backbone, images, preprocessing, bfloat16=half)
+        embed(backbone, images, preprocessing, bfloat16=bfloat16)
         return len(images) / (time.perf_counter() - start)
 
     return library

@@ -18,21 +18,13 @@ MATRIX = 2048
 
 @dataclass(frozen=True)
 class Machine:
-    """Rates of this machine at this moment.
+    """Rates of this machine at this moment."""
 
-    Parameters
-    ----------
-    copy
-        Bytes copied from memory to memory per second. Gathering rows is such a copy.
-    product
-        Floating-point operations per second of a float32 matrix product.
-    """
-
-    copy: float
-    product: float
+    copy: float  # bytes per second from memory to memory, as when rows are gathered
+    product: float  # floating-point operations per second of a float32 matrix product
 
     def least_seconds(self, bytes_gathered: float, operations: float) -> float:
-        """The slower of moving the bytes and doing the arithmetic."""
+        """The longer of the times to copy the bytes and to do the arithmetic."""
         return max(bytes_gathered / self.copy, operations / self.product)
 
 
@@ -65,7 +57,7 @@ def compare(
     library: Callable[[], float], bare: Callable[[], float], rounds: int
 ) -> dict[str, float]:
     """Medians of two rates, measured alternately, and of their ratio in each round."""
-    library(), bare()  # work that is done only once does not count
+    library(), bare()  # a first call, which also loads and compiles, does not count
     pairs = [(library(), bare()) for _ in range(rounds)]
     return {
         "library": median(rate for rate, _ in pairs),
@@ -89,7 +81,7 @@ def in_new_process(work: Callable[..., int], *arguments: object) -> int:
 def extra_bytes(work: Callable[[], object]) -> int:
     """The rise of the resident memory of this process during a call."""
     before = _status("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak, VmHWM
     work()
     return max(0, _status("VmHWM") - before)
 
@@ -116,7 +108,7 @@ def extra_bytes_of_all(work: Callable[[], object], every: float = 0.02) -> int:
 
 
 def _proportional_of_all() -> int:
-    """Bytes of this process and its descendants; of a page of n processes, each has an n-th."""
+    """Bytes of this process and its descendants; a page of n processes counts 1/n in each."""
     return sum(_proportional(process) for process in _process_tree(os.getpid()))
 
 

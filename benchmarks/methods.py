@@ -96,13 +96,13 @@ def measure(small: bool = False) -> dict[str, Any]:
     }
 
 
-def tables(figures: dict[str, Any]) -> dict[str, Table]:
+def tables(measured: dict[str, Any]) -> dict[str, Table]:
     """Speed and memory of every method, and four of them against plain implementations."""
     return {
         "methods": Table(
-            f"{figures['episodes']:,} episodes, {figures['way']}-way, {QUERY} queries per class, "
-            f"{figures['dim']} dimensions. All methods at 1 and 5 shots together: "
-            f"{figures['seconds_of_all']:.0f} s.",
+            f"{measured['episodes']:,} episodes, {measured['way']}-way, {QUERY} queries per class, "
+            f"{measured['dim']} dimensions. All methods at 1 and 5 shots together: "
+            f"{measured['seconds_of_all']:.0f} s.",
             ["method", "1-shot episodes/s", "5-shot episodes/s", "memory"],
             [
                 [
@@ -110,17 +110,17 @@ def tables(figures: dict[str, Any]) -> dict[str, Table]:
                     *(f"{speed:,.0f}" for speed in one["episodes_per_second"]),
                     f"{one['memory'] / 1e6:.0f} MB",
                 ]
-                for one in figures["methods"]
+                for one in measured["methods"]
             ],
         ),
         "plain-methods": Table(
-            f"The machine copied {figures['copy_bytes_per_second'] / 1e9:.1f} GB/s and multiplied "
-            f"{figures['product_operations_per_second'] / 1e9:.0f} GFLOP/s.",
+            f"The machine copied {measured['copy_bytes_per_second'] / 1e9:.1f} GB/s and multiplied "
+            f"{measured['product_operations_per_second'] / 1e9:.0f} GFLOP/s.",
             [
                 *("method", "episodes/s", "plain", "times plain"),
                 *("arithmetic", "memory", "of the limit"),
             ],
-            [_ratio_row(one) for one in figures["ratios"]],
+            [_ratio_row(one) for one in measured["ratios"]],
         ),
     }
 

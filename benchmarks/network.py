@@ -80,7 +80,7 @@ def picture_shape(case: dict[str, Any]) -> str:
     return f"{case['size']} x {case['size']} x {case['channels']}"
 
 
-def bare_training(case: NetworkCase, half: bool) -> Callable[[], float]:
+def bare_training(case: NetworkCase, bfloat16: bool) -> Callable[[], float]:
     """Forward, backward and optimizer step on the same batch, repeated; images/s."""
     backbone = case.backbone()
     head = CosineClassifier(backbone.dim, CLASSES)
@@ -89,7 +89,7 @@ def bare_training(case: NetworkCase, half: bool) -> Callable[[], float]:
     images, labels = case.batch_in_memory(), torch.arange(case.batch) % CLASSES
 
     def step() -> None:
-        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
             logits = head(backbone(images))
         loss = cross_entropy(logits.float(), labels)
         optimizer.zero_grad()
@@ -99,13 +99,13 @@ def bare_training(case: NetworkCase, half: bool) -> Callable[[], float]:
     return lambda: _rate(step, case)
 
 
-def bare_forward(case: NetworkCase, half: bool) -> Callable[[], float]:
+def bare_forward(case: NetworkCase, bfloat16: bool) -> Callable[[], float]:
     """The forward pass on the same batch, repeated; images/s."""
     backbone, images = case.backbone().eval(), case.batch_in_memory()
 
     @torch.inference_mode()
     def step() -> None:
-        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
             backbone(images)
 
     return lambda: _rate(step, case)

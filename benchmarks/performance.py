@@ -2,8 +2,8 @@
 
 A section is a module of this package with
 
-- `measure(small)`, which returns figures as JSON can hold them, from little work if `small`;
-- `tables(figures)`, which returns the tables of the document by the name of their region.
+- `measure(small)`, which returns measurements that JSON can hold, from little work if `small`;
+- `tables(measured)`, which returns the tables by the name of their region in the document.
 
 To add one, write the module, name it here, and write its text in docs/performance.md.
 """

@@ -111,7 +111,7 @@ def _by_method(results: list[Any]) -> dict[str, Any]:
 
 
 def tables(results: dict[str, Any]) -> dict[str, Table | list[Table]]:
-    """Accuracies, the gradient methods, differences without each part, and who is better where."""
+    """Accuracies, gradient methods, differences without each part, and where others are better."""
     sets, gradient = results["sets"], results["gradient_methods"]
     many = f"{results['episodes']} episodes at 5 ways"
     few = f"{results['episodes_of_gradient_methods']} episodes"

@@ -51,9 +51,9 @@ def measure(small: bool = False) -> dict[str, Any]:
     }
 
 
-def tables(figures: dict[str, Any]) -> dict[str, Table]:
+def tables(measured: dict[str, Any]) -> dict[str, Table]:
     """Preparing against bare decoding, and the memory it takes."""
-    few, many = figures["memory"]
+    few, many = measured["memory"]
     per_picture = (many["bytes"] - few["bytes"]) / (many["pictures"] - few["pictures"])
     return {
         "preparing": Table(
@@ -65,11 +65,11 @@ def tables(figures: dict[str, Any]) -> dict[str, Table]:
                     str(case["workers"]),
                     *rates_and_ratio(case),
                 ]
-                for case in figures["cases"]
+                for case in measured["cases"]
             ],
         ),
         "preparing-memory": Table(
-            f"Memory with {figures['workers']} workers, above that of "
+            f"Memory with {measured['workers']} workers, above that of "
             f"Python before the start: {per_picture:.0f} bytes per further picture.",
             ["pictures", "memory"],
             [[f"{one['pictures']:,}", f"{one['bytes'] / 1e6:.0f} MB"] for one in (few, many)],

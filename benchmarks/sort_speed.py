@@ -51,9 +51,9 @@ def measure(small: bool = False) -> dict[str, Any]:
     }
 
 
-def tables(figures: dict[str, Any]) -> dict[str, Table]:
+def tables(measured: dict[str, Any]) -> dict[str, Table]:
     """Pictures to features against onnxruntime, its memory, and features to labels."""
-    embedding, labels = figures["embedding"], figures["classification"]
+    embedding, labels = measured["embedding"], measured["classification"]
     return {
         "sort-embedding": Table(
             f"onnxruntime with batches of {embedding['batch']}.",
@@ -63,7 +63,10 @@ def tables(figures: dict[str, Any]) -> dict[str, Table]:
         "sort-memory": Table(
             "Memory above that of Python with the network loaded.",
             ["pictures", "memory"],
-            [[f"{one['pictures']:,}", f"{one['bytes'] / 1e6:.0f} MB"] for one in figures["memory"]],
+            [
+                [f"{one['pictures']:,}", f"{one['bytes'] / 1e6:.0f} MB"]
+                for one in measured["memory"]
+            ],
         ),
         "sort-labels": Table(
             "Memory above the features.",

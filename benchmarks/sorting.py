@@ -74,7 +74,7 @@ def tables(results: dict[str, Any]) -> dict[str, Table]:
             ],
         ),
         "unknown": Table(
-            f"Share of pictures called unknown. {unknown['known']} classes of 5 examples each, "
+            f"Share of pictures set aside as unknown. {unknown['known']} classes, 5 examples each, "
             f"alone or with {unknown['distractors']} distractor classes; the default of "
             f"`--unknown` is {results['thresholds']['unknown']:g}.",
             ["`--unknown`", "no distractors", "known classes beside distractors", "distractors"],
@@ -95,16 +95,16 @@ def tables(results: dict[str, Any]) -> dict[str, Table]:
             [
                 ["area under the ROC curve", f"{test['auroc']:.3f}"],
                 [
-                    "the same on the classes of the selection",
+                    "the same on the classes it was designed on",
                     f"{unknown['selection']['auroc']:.3f}",
                 ],
-                ["correct of all pictures", f"{test['accuracy_all']:.1f} %"],
+                ["accuracy on all pictures", f"{test['accuracy_all']:.1f} %"],
                 [
-                    f"correct of the {100 * COVERAGE:.0f} % least out-of-distribution",
+                    f"accuracy on the {100 * COVERAGE:.0f} % with the lowest `ood`",
                     f"{test['accuracy_kept']:.1f} %",
                 ],
                 [
-                    "correct of the known classes among these",
+                    "accuracy on those of them that are of known classes",
                     f"{test['accuracy_kept_known']:.1f} %",
                 ],
             ],
@@ -153,7 +153,7 @@ def measure_calibration(features: NDArray[Any], labels: NDArray[Any], shot: int)
 
 
 def measure_unknown(features: NDArray[Any], labels: NDArray[Any], half: int) -> dict[str, Any]:
-    """Which pictures of every second class are called unknown, with and without distractors."""
+    """Share of pictures set aside as unknown, in every second class, and accuracy."""
     classes = np.unique(labels)[half::2]
     shares, aurocs, kept, all_kept, unfiltered = [], [], [], [], []
     for seed in range(SEEDS):

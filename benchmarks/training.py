@@ -22,32 +22,32 @@ SMALL_CASES = (NetworkCase(28, 1, 32, 4, True, 3),)
 def measure(small: bool = False) -> dict[str, Any]:
     """All cases; the small version only shows that everything runs."""
     cases, rounds = (SMALL_CASES, 1) if small else (CASES, 5)
-    half = compare(bare_training(cases[0], True), bare_training(cases[0], False), rounds)
+    bfloat16 = compare(bare_training(cases[0], True), bare_training(cases[0], False), rounds)
     return {
         "cases": [_case(case, rounds) for case in cases],
-        "bfloat16": half | {"size": cases[0].size, "instructions": uses_bfloat16("auto")},
+        "bfloat16": bfloat16 | {"size": cases[0].size, "instructions": uses_bfloat16("auto")},
     }
 
 
-def tables(figures: dict[str, Any]) -> dict[str, Table]:
+def tables(measured: dict[str, Any]) -> dict[str, Table]:
     """The training loop against the bare step, and bfloat16 against float32."""
-    half = figures["bfloat16"]
-    instructions = "instructions" if half["instructions"] else "no instructions"
-    precision = "bfloat16" if half["instructions"] else "float32"
+    bfloat16 = measured["bfloat16"]
+    instructions = "instructions" if bfloat16["instructions"] else "no instructions"
+    precision = "bfloat16" if bfloat16["instructions"] else "float32"
     return {
         "training": Table(
             f"Computed in {precision}.",
             ["pictures", "batch", "images/s", "bare", "of bare"],
             [
                 [picture_shape(case), str(case["batch"]), *rates_and_ratio(case)]
-                for case in figures["cases"]
+                for case in measured["cases"]
             ],
         ),
         "bfloat16": Table(
             f"The bare step. This processor has {instructions} for bfloat16, so "
             f'`precision = "auto"` trains in {precision}.',
             ["pictures", "bfloat16 images/s", "float32 images/s", "bfloat16 / float32"],
-            [[f"{half['size']} x {half['size']}", *rates_and_ratio(half)]],
+            [[f"{bfloat16['size']} x {bfloat16['size']}", *rates_and_ratio(bfloat16)]],
         ),
     }
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.trainings RUN...`: keep the logs of training runs.
+"""`python -m benchmarks.trainings RUN...`: save the logs of training runs.
 
 Writes results/training/NAME.json for every run folder named, and the table of docs/trainings.md
 from all that are there. Without a run, only the table.
@@ -20,7 +20,7 @@ DOCUMENT = DOCS / "trainings.md"
 
 
 def main() -> None:
-    """Keep the logs of the runs named, and write the document."""
+    """Save the logs of the named runs, and write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=Path)
     for run in parser.parse_args().runs:

@@ -8,6 +8,7 @@ What rectifies best depends on whether the classes are balanced among the querie
 * The unbalanced assignment assumes nothing of the class proportions. Queries join the prototypes in
   several rounds, each time only the most confident of every class, weighted by their confidence.
   Errors of pseudo-labels are correlated, so n of them count as much as sqrt(n) labeled samples.
+
 * The balanced assignment gives every class the same number of queries. Where the classes are
   balanced, that removes the cross-class bias better than the paper's shift does.
 

@@ -72,4 +72,5 @@ def _format_default(value: Any) -> str:
 
 
 def _wrap(paragraphs: Iterable[str], width: int) -> list[str]:
-    return [line for text in paragraphs for line in (*textwrap.wrap(text, width), "")]
+    wrapper = textwrap.TextWrapper(width, break_on_hyphens=False)
+    return [line for text in paragraphs for line in (*wrapper.wrap(text), "")]

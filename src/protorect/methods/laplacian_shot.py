@@ -55,7 +55,7 @@ class LaplacianShotOptions(Parameters):
     "laplacian-shot",
     LaplacianShotOptions(),
     "transductive",
-    "near a prototype and in agreement with the nearest queries",
+    "nearest prototype, in agreement with the nearest queries",
 )
 def laplacian_shot(
     support: Features, labels: Tensor, query: Features, ways: int, options: LaplacianShotOptions

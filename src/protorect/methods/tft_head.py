@@ -42,7 +42,7 @@ class TftHeadOptions(Parameters):
     "tft-head",
     TftHeadOptions(),
     "transductive",
-    "classifier fine-tuned on the support and for certain queries",
+    "linear classifier fine-tuned by the loss of the support and the entropy of the queries",
 )
 @blockwise(in_cache=True)
 def tft_head(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Tensor:

@@ -52,7 +52,7 @@ class TimOptions(InformationOptions):
     "tim",
     TimOptions(),
     "transductive",
-    "prototypes of most mutual information with the queries, by gradient descent",
+    "prototypes that maximize mutual information with the queries, by gradient descent",
 )
 @blockwise(in_cache=True)
 def tim(samples: Tensor, members: Tensor, options: TimOptions) -> Tensor:
