@@ -4,7 +4,7 @@ from importlib import import_module
 
 import pytest
 
-from protorect.datasets.catalogue import DATASETS, dataset
+from protorect.datasets.catalogue import DATASETS, find_dataset
 from protorect.datasets.layouts.class_folders import _plain, _spellings
 from protorect.errors import OptionError
 
@@ -14,7 +14,7 @@ def test_every_entry_is_complete(known):
     assert all((known.expects, known.source, known.license))
     assert known.rotations in (1, 4)
     assert callable(import_module(f"protorect.datasets.layouts.{known.layout}").find_classes)
-    assert dataset(known.name) is known
+    assert find_dataset(known.name) is known
 
 
 @pytest.mark.parametrize("name", [name for name in DATASETS if DATASETS[name].split])
@@ -26,4 +26,4 @@ def test_no_two_classes_share_a_folder_name(name):
 
 def test_an_unknown_name():
     with pytest.raises(OptionError, match="Did you mean 'cub'"):
-        dataset("cubs")
+        find_dataset("cubs")

@@ -51,9 +51,9 @@ def as_packed(split):
 
 def drawing(position):
     """A black bar on white at one of 20 heights, with one bit per pixel as distributed."""
-    paper = np.ones((105, 105), bool)
-    paper[5 + 4 * position : 15 + 4 * position, 20:60] = False
-    return Image.fromarray(paper)
+    white = np.ones((105, 105), bool)
+    white[5 + 4 * position : 15 + 4 * position, 20:60] = False
+    return Image.fromarray(white)
 
 
 def make_omniglot(root, split, each=2):
@@ -137,10 +137,10 @@ def test_omniglot_with_a_part_missing(tmp_path, out, few):
 def test_cub(tmp_path, out, few, form):
     split = few("cub")
     root = tmp_path / "CUB_200_2011"
-    class_folders(root / "images", split.names, suffix=".jpg")
+    class_folders(root / "images", sorted(split.names), suffix=".jpg")
     (root / "classes.txt").write_text("1 001.Black_footed_Albatross\n")
     if form != "images":
-        class_folders(root / "segmentations", split.names)  # must not be taken for birds
+        class_folders(root / "segmentations", sorted(split.names))  # must not be taken for birds
     source = root
     if form == "images":
         source = root / "images"
@@ -264,7 +264,9 @@ def test_mini_imagenet_bad_caches(tmp_path, out, few, monkeypatch, document, mes
 
 def test_tiered_imagenet_inside_all_of_imagenet(tmp_path, out, few):
     split = few("tiered-imagenet")
-    root = class_folders(tmp_path / "t" / "train", [*split.names, "n00000000"], suffix=".jpg")
+    root = class_folders(
+        tmp_path / "t" / "train", [*sorted(split.names), "n00000000"], suffix=".jpg"
+    )
     packed = prepare("tiered-imagenet", root, out)
     assert classes(packed) == as_packed(split)
     assert "n00000000/0.jpg" in packed.manifest["left_out"]
@@ -275,7 +277,7 @@ def test_tiered_imagenet_inside_all_of_imagenet(tmp_path, out, few):
 
 def test_cifar_fs_class_folders(tmp_path, out, few):
     split = few("cifar-fs")
-    class_folders(tmp_path / "c" / "data", split.names)
+    class_folders(tmp_path / "c" / "data", sorted(split.names))
     packed = prepare("cifar-fs", tmp_path / "c", out)
     assert classes(packed) == as_packed(split)
     assert (packed.size, packed.crop_padding) == (32, 4)
@@ -310,8 +312,8 @@ def test_cifar_fs_python_files(tmp_path, out, few, form):
     packed = prepare("cifar-fs", source, out)
     assert classes(packed) == as_packed(split)
     first = names.index(split.train[0])
-    at = [first, first + len(names), 100 + first, 100 + first + len(names)]
-    expected = [pixels(seed, 32, 32) for seed in at]
+    seeds = [first, first + len(names), 100 + first, 100 + first + len(names)]
+    expected = [pixels(seed, 32, 32) for seed in seeds]
     np.testing.assert_array_equal(packed.split("train").images[:4], expected)
 
 
@@ -339,13 +341,13 @@ def test_cifar_fs_bad_python_files(tmp_path, out, few):
 )
 def test_meta_dataset_class_folders(tmp_path, out, few, name):
     split = few(f"meta-{name}", each=3)
-    class_folders(tmp_path / "m", [one.replace("/", "_") for one in split.names])
+    class_folders(tmp_path / "m", [one.replace("/", "_") for one in sorted(split.names)])
     assert classes(prepare(f"meta-{name}", tmp_path / "m", out)) == as_packed(split)
 
 
 def test_meta_dataset_names_with_a_slash(tmp_path, out):
     full = known_split("meta-aircraft")
-    folders = [name.replace("/", "-") for name in full.names]
+    folders = [name.replace("/", "-") for name in sorted(full.names)]
     class_folders(tmp_path / "m", folders, each=1)
     packed = prepare("meta-aircraft", tmp_path / "m", out, size=8)
     assert {"F-16A/B", "F/A-18"} <= set(packed.split("train").class_names)

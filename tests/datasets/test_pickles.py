@@ -34,17 +34,17 @@ def written(path, data):
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_plain_values_and_arrays_are_read(tmp_path, protocol):
-    found = load_plain_pickle(written(tmp_path / "p", pickle.dumps(PLAIN, protocol)))
-    assert list(found) == list(PLAIN)
+    loaded = load_plain_pickle(written(tmp_path / "p", pickle.dumps(PLAIN, protocol)))
+    assert list(loaded) == list(PLAIN)
     for key, value in PLAIN.items():
         same = np.array_equal if isinstance(value, np.ndarray) else operator.eq
-        assert same(found[key], value)
+        assert same(loaded[key], value)
 
 
 def test_module_names_of_older_numpy(tmp_path):
     data = pickle.dumps(PLAIN["image_data"], 2).replace(b"numpy._core", b"numpy.core")
-    found = load_plain_pickle(written(tmp_path / "p", data))
-    np.testing.assert_array_equal(found, PLAIN["image_data"])
+    loaded = load_plain_pickle(written(tmp_path / "p", data))
+    np.testing.assert_array_equal(loaded, PLAIN["image_data"])
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4])
@@ -81,13 +81,13 @@ def test_other_objects_are_an_error(tmp_path, value):
 @pytest.mark.parametrize("flags", [1, 2, 63, 255])
 def test_a_forged_type_cannot_claim_that_numbers_are_pointers(tmp_path, flags):
     """numpy itself takes these flags from a pickle and then follows the numbers as pointers."""
-    kind = b"cnumpy\ndtype\n(VV\nI00\nI01\ntR(I3\nV|\nNNNI-1\nI-1\nI%d\ntb" % flags
-    kind = kind.replace(b"(VV", b"(Vu1")
+    dtype = b"cnumpy\ndtype\n(VV\nI00\nI01\ntR(I3\nV|\nNNNI-1\nI-1\nI%d\ntb" % flags
+    dtype = dtype.replace(b"(VV", b"(Vu1")
     head = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\x01btR"
-    data = head + b"(I1\n(I8\nt" + kind + b"I00\nC\x08\x01\x02\x03\x04\x05\x06\x07\x08tb."
-    found = load_plain_pickle(written(tmp_path / "p", data))
-    assert found.dtype == np.uint8
-    assert found.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    data = head + b"(I1\n(I8\nt" + dtype + b"I00\nC\x08\x01\x02\x03\x04\x05\x06\x07\x08tb."
+    loaded = load_plain_pickle(written(tmp_path / "p", data))
+    assert loaded.dtype == np.uint8
+    assert loaded.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 def test_a_pickle_cannot_change_the_unpickler(tmp_path):

@@ -52,8 +52,8 @@ def test_a_name_that_is_not_utf8_is_read_and_printable(root, tmp_path):
     name = os.fsencode(root / "hen") + b"/caf\xe9.png"
     with open(name, "wb") as file:
         file.write(b"bytes")
-    found = {p.path: p for p in list_pictures(root, tmp_path).pictures}
-    picture = found["hen/caf\\xe9.png"]
+    by_path = {p.path: p for p in list_pictures(root, tmp_path).pictures}
+    picture = by_path["hen/caf\\xe9.png"]
     assert picture.read() == b"bytes"
     picture.path.encode("utf-8")
 

@@ -41,9 +41,9 @@ def test_shrinking_is_antialiased():
 def test_a_large_jpeg_is_decoded_at_reduced_size_and_matches_a_full_resize():
     picture = Image.fromarray(pixels(height=800, width=800))
     small = np.asarray(picture.resize((40, 40), Image.Resampling.BICUBIC)).astype(int)
-    found = decode(encoded(picture, "JPEG", quality=95), 40, 3)
-    assert abs(found.pixels - small).max() < 12
-    assert (found.width, found.height) == (800, 800)
+    reduced = decode(encoded(picture, "JPEG", quality=95), 40, 3)
+    assert abs(reduced.pixels - small).max() < 12
+    assert (reduced.width, reduced.height) == (800, 800)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -65,14 +65,14 @@ def test_exif_rotation_is_applied(orientation, kind):
     exif = Image.Exif()
     exif[0x0112] = orientation
     stored = Image.fromarray(np.ascontiguousarray(undo(upright)))
-    found = decoded(encoded(stored, kind, exif=exif)).astype(int)
-    assert abs(found - upright).mean() < 6
+    result = decoded(encoded(stored, kind, exif=exif)).astype(int)
+    assert abs(result - upright).mean() < 6
 
 
 def test_cmyk():
     picture = Image.fromarray(pixels(height=40, width=40))
-    found = decoded(encoded(picture.convert("CMYK"), "JPEG", quality=95)).astype(int)
-    assert abs(found - np.asarray(picture)).mean() < 6
+    result = decoded(encoded(picture.convert("CMYK"), "JPEG", quality=95)).astype(int)
+    assert abs(result - np.asarray(picture)).mean() < 6
 
 
 def test_sixteen_bits_are_scaled_not_clipped():
@@ -102,17 +102,17 @@ def test_palette_colors():
     red = Image.new("P", (40, 40), 1)
     red.putpalette([0, 0, 0, 200, 10, 20])
     assert (decoded(encoded(red)) == [200, 10, 20]).all()
-    see_through = encoded(red, transparency=1)
-    assert (decoded(see_through) == 255).all()
+    transparent = encoded(red, transparency=1)
+    assert (decoded(transparent) == 255).all()
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA"])
 def test_transparency_becomes_white(mode):
     clear = Image.new("RGBA", (40, 40), (0, 0, 0, 0))
     clear.paste((0, 0, 0, 255), (0, 0, 40, 20))
-    found = decoded(encoded(clear.convert(mode)))
-    assert (found[:20] == 0).all()
-    assert (found[20:] == 255).all()
+    result = decoded(encoded(clear.convert(mode)))
+    assert (result[:20] == 0).all()
+    assert (result[20:] == 255).all()
 
 
 @pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP"])

@@ -71,5 +71,5 @@ def _report(packed: PackedDataset) -> None:
     unreadable = [f"{one['path']}: {one['reason']}" for one in packed.manifest["unreadable"]]
     unused = packed.manifest["left_out"]
     print_list("could not be read", unreadable, _SHOWN, "all in manifest.json")
-    print_list("not packed, being no picture of a class", unused, _SHOWN, "all in manifest.json")
+    print_list("not packed: not a picture of a class", unused, _SHOWN, "all in manifest.json")
     print(packed.path)

@@ -44,7 +44,7 @@ _TABLES = tomllib.loads((Path(__file__).parent / "catalogue.toml").read_text(enc
 DATASETS = {name: Dataset(name, **table) for name, table in _TABLES.items()}
 
 
-def dataset(name: str) -> Dataset:
+def find_dataset(name: str) -> Dataset:
     """Return the data set of this name; the error for an unknown one suggests the nearest."""
     try:
         return DATASETS[name]

@@ -76,9 +76,9 @@ def pack_split(
     are classes of their own.
     """
     images, labels = folder / f"{name}.npy", folder / f"{name}-labels.npy"
-    turns = dataset.rotations
+    rotations = dataset.rotations
     total = sum(map(len, classes.values()))
-    length = create_array(images, "uint8", (total * turns, size, size, dataset.channels)).nbytes
+    length = create_array(images, "uint8", (total * rotations, size, size, dataset.channels)).nbytes
     chunk_labels: list[NDArray[np.int64]] = []
     unreadable: list[_IndexLine] = []
     sums = np.zeros((2, dataset.channels), np.int64)
@@ -92,7 +92,9 @@ def pack_split(
                 write_line((name, "" if line.problem else row, *line))
                 row += not line.problem
             file.write(chunk.pixels.data)
-            chunk_labels.append(np.repeat(turns * chunk.label + np.arange(turns), row - rows))
+            chunk_labels.append(
+                np.repeat(rotations * chunk.label + np.arange(rotations), row - rows)
+            )
             unreadable += [line for line in chunk.lines if line.problem]
             sums += chunk.sums
             rows += len(chunk.pixels)
@@ -103,8 +105,8 @@ def pack_split(
         _shorten(images, rows)
     np.save(labels, np.concatenate(chunk_labels), allow_pickle=False)
     class_names = list(classes)
-    if turns > 1:
-        class_names = [f"{one}/rot{90 * turn:03d}" for one in classes for turn in range(turns)]
+    if rotations > 1:
+        class_names = [f"{one}/rot{90 * turn:03d}" for one in classes for turn in range(rotations)]
     problems = [{"path": u.path, "class": u.class_name, "reason": u.problem} for u in unreadable]
     mean, std = _mean_and_std(sums, (total - len(unreadable)) * size * size)
     return PackingResult(_record(rows, class_names, images, labels), problems, mean, std)
@@ -121,10 +123,10 @@ def _chunks(
     classes: PicturesByClass, size: int, dataset: Dataset
 ) -> Iterator[tuple[int, str, list[StoredPicture]]]:
     """Yield label, class name and some pictures of the class."""
-    length = max(1, min(_CHUNK_PICTURES, _CHUNK_BYTES // (size * size * dataset.channels)))
+    most = max(1, min(_CHUNK_PICTURES, _CHUNK_BYTES // (size * size * dataset.channels)))
     for label, (name, pictures) in enumerate(classes.items()):
         # The rotations follow all pictures of their class, so it has to be packed at once.
-        step = length if dataset.rotations == 1 else len(pictures)
+        step = most if dataset.rotations == 1 else len(pictures)
         for start in range(0, len(pictures), step):
             yield label, name, pictures[start : start + step]
 

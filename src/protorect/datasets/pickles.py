@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from protorect.errors import DataError
 from protorect.images.stored import StoredPicture
 
-_NUMBERS = re.compile(r"[|<>=]?[biuf?][0-9]*")
+_NUMERIC = re.compile(r"[|<>=]?[biuf?][0-9]*")
 
 
 def load_pickled_dict(path: Path) -> dict[str, Any]:
@@ -70,23 +70,23 @@ def load_plain_pickle(path: Path) -> Any:
 
 
 def _check_lengths(file: BinaryIO) -> None:
-    """Check that all the data the pickle announces is in the file, before creating anything.
+    """Check that the file is as long as its lengths and memo indices say, before unpickling it.
 
     A few forged bytes could otherwise make Python allocate gigabytes.
     """
-    for steps, (step, argument, _) in enumerate(pickletools.genops(file)):
-        if step.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(argument or 0) <= steps:
-            raise pickle.UnpicklingError("it numbers its parts in an unknown way")
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(argument or 0) <= count:
+            raise pickle.UnpicklingError("it has a memo index out of range")
 
 
-class _NumberType:
+class _DType:
     """Replaces numpy.dtype, whose own state could be forged to corrupt memory."""
 
     __slots__ = ("dtype",)
 
     def __init__(self, name: Any, *_: Any) -> None:
         text = name.decode("ascii") if isinstance(name, bytes) else name
-        if not isinstance(text, str) or not _NUMBERS.fullmatch(text):
+        if not isinstance(text, str) or not _NUMERIC.fullmatch(text):
             raise pickle.UnpicklingError(f"it holds an array of {text!r}, not of numbers")
         self.dtype = np.dtype(text)
 
@@ -101,18 +101,18 @@ class _Array:
 
     __slots__ = ("array",)
 
-    def __init__(self, data: Any, kind: Any, shape: Any, order: Any) -> None:
-        whole = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
-        if not whole or order not in ("C", "F") or not isinstance(kind, _NumberType):
+    def __init__(self, data: Any, dtype: Any, shape: Any, order: Any) -> None:
+        counts = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
+        if not counts or order not in ("C", "F") or not isinstance(dtype, _DType):
             raise pickle.UnpicklingError("it makes an array in an unknown way")
         if not isinstance(data, bytes | bytearray):
             raise pickle.UnpicklingError("it holds an array whose values are not bytes")
         # frombuffer creates as many numbers as there are bytes for, whatever the shape claims.
-        self.array = np.frombuffer(bytes(data), kind.dtype).reshape(shape, order=order)
+        self.array = np.frombuffer(bytes(data), dtype.dtype).reshape(shape, order=order)
 
     def __setstate__(self, state: Any) -> None:
-        _, shape, kind, fortran, data = state
-        self.array = _Array(data, kind, shape, "F" if fortran else "C").array
+        _, shape, dtype, fortran, data = state
+        self.array = _Array(data, dtype, shape, "F" if fortran else "C").array
 
 
 class _Replacement:
@@ -127,35 +127,35 @@ class _Replacement:
         return self._function(*arguments)
 
     def __setstate__(self, state: Any) -> NoReturn:
-        raise pickle.UnpicklingError("it would change what reads it")
+        raise pickle.UnpicklingError("it tries to change the unpickler")
 
 
 def _refuse(*_: Any) -> NoReturn:
     raise pickle.UnpicklingError("it makes an array in an unknown way")
 
 
-def _empty_array(kind: Any, *_: Any) -> _Array:
-    if kind is not _NDARRAY:
+def _empty_array(array_type: Any, *_: Any) -> _Array:
+    if array_type is not _NDARRAY:
         raise pickle.UnpicklingError("it holds another kind of array")
-    return _Array(b"", _NumberType("u1"), (0,), "C")
+    return _Array(b"", _DType("u1"), (0,), "C")
 
 
 def _latin1(text: Any, encoding: Any) -> bytes:
-    # Protocol 2 of Python 3 writes bytes in this way.
+    # How Python 3 writes bytes in protocol 2: as text to be encoded.
     if encoding not in ("latin1", b"latin1") or not isinstance(text, str):
         raise pickle.UnpicklingError("it encodes text in an unknown way")
     return text.encode("latin1")
 
 
 def _with_arrays(value: Any) -> Any:
-    """Put the arrays in the place of their replacements."""
+    """Return the value with arrays in place of their replacements."""
     if isinstance(value, _Array):
         return value.array
     if isinstance(value, dict):
         return {key: _with_arrays(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(_with_arrays(one) for one in value)
-    if isinstance(value, _Replacement | _NumberType):
+    if isinstance(value, _Replacement | _DType):
         raise pickle.UnpicklingError("it holds something that is not a value")
     return value
 
@@ -163,7 +163,7 @@ def _with_arrays(value: Any) -> Any:
 _NDARRAY = _Replacement(_refuse)
 _ALLOWED = {
     ("numpy", "ndarray"): _NDARRAY,
-    ("numpy", "dtype"): _Replacement(_NumberType),
+    ("numpy", "dtype"): _Replacement(_DType),
     ("_codecs", "encode"): _Replacement(_latin1),
 } | {
     (f"numpy.{core}.{module}", name): _Replacement(function)

@@ -15,7 +15,7 @@ from protorect._utils.parallel import processors
 from protorect._utils.parameters import LARGEST_SIZE
 from protorect._utils.progress import Progress, part_of
 from protorect._utils.text import printable
-from protorect.datasets.catalogue import Dataset, dataset
+from protorect.datasets.catalogue import Dataset, find_dataset
 from protorect.datasets.layouts import PicturesByClass, describe_contents, first_names
 from protorect.datasets.packed import FORMAT, VERSION, PackedDataset
 from protorect.datasets.packing import COLUMNS, PackingResult, pack_split
@@ -63,9 +63,9 @@ def prepare(
     progress
         Called with the number of pictures done and the number of all.
     """
-    kind = dataset(name)
-    kind = kind if channels is None else replace(kind, channels=channels)
-    size = kind.size if size is None else size
+    dataset = find_dataset(name)
+    dataset = dataset if channels is None else replace(dataset, channels=channels)
+    size = dataset.size if size is None else size
     if not SMALLEST_SIZE <= size <= LARGEST_SIZE:
         raise OptionError(
             f"size must be from {SMALLEST_SIZE} to {LARGEST_SIZE} pixels, not {size}."
@@ -78,18 +78,18 @@ def prepare(
     with folder_written_whole(out) as folder:
         scratch = folder / "scratch"
         scratch.mkdir()
-        splits, unused = _find_splits(kind, root, scratch, split, seed)
-        results = _pack(kind, splits, size, folder, workers, progress)
+        splits, unused = _find_splits(dataset, root, scratch, split, seed)
+        results = _pack(dataset, splits, size, folder, workers, progress)
         shutil.rmtree(scratch)
         first = next(iter(results))  # train, unless the data set has only test classes
         manifest = {
             "format": FORMAT,
             "version": VERSION,
-            "dataset": kind.name,
+            "dataset": dataset.name,
             "size": size,
-            "channels": kind.channels,
-            "flip": kind.flip,
-            "crop_padding": round(kind.crop_padding * size / kind.size),
+            "channels": dataset.channels,
+            "flip": dataset.flip,
+            "crop_padding": round(dataset.crop_padding * size / dataset.size),
             "mean": results[first].mean,
             "std": results[first].std,
             "statistics_of": first,
@@ -113,21 +113,21 @@ def check_apart(root: Path, out: Path) -> None:
 
 
 def _find_splits(
-    kind: Dataset, root: Path, scratch: Path, split: ClassSplit | Fractions | None, seed: int
+    dataset: Dataset, root: Path, scratch: Path, split: ClassSplit | Fractions | None, seed: int
 ) -> tuple[dict[str, PicturesByClass], list[str]]:
     """Find the pictures of each split that has classes, and describe what is not used."""
-    named = split if isinstance(split, ClassSplit) else kind.split
-    found = kind.find_classes(root, scratch, named)
-    classes = _class_names(kind, root, found.by_class, named)
+    class_split = split if isinstance(split, ClassSplit) else dataset.split
+    pictures = dataset.find_classes(root, scratch, class_split)
+    classes = _class_names(dataset, root, pictures.by_class, class_split)
     if isinstance(split, tuple):
         chosen = fraction_split(classes, split, seed)
     else:
-        chosen = named or found.split or fraction_split(classes, DEFAULT_FRACTIONS, seed)
+        chosen = class_split or pictures.split or fraction_split(classes, DEFAULT_FRACTIONS, seed)
     if len(classes) < 2:
         raise DataError(
             f"{printable(root)} has one class, {classes[0]}; few-shot tasks need at least two."
         )
-    empty = [name for name in classes if not found.by_class[name]]
+    empty = [name for name in classes if not pictures.by_class[name]]
     if empty:
         more = f", nor have {len(empty) - 1} more ({first_names(empty[1:])})" if empty[1:] else ""
         raise DataError(
@@ -135,22 +135,22 @@ def _find_splits(
             "Add at least one .jpg or .png, or remove the folder."
         )
     splits = {
-        name: {class_name: found.by_class[class_name] for class_name in chosen[name]}
+        name: {class_name: pictures.by_class[class_name] for class_name in chosen[name]}
         for name in SPLITS
         if chosen[name]
     }
     not_in_split = [
-        f"{name}/ ({len(found.by_class[name])} pictures, not in the split)"
-        for name in sorted(set(found.by_class) - chosen.names)
+        f"{name}/ ({len(pictures.by_class[name])} pictures, not in the split)"
+        for name in sorted(set(pictures.by_class) - chosen.names)
     ]
-    return splits, [*found.unused, *not_in_split]
+    return splits, [*pictures.unused, *not_in_split]
 
 
 def _class_names(
-    kind: Dataset, root: Path, by_class: PicturesByClass, named: ClassSplit | None
+    dataset: Dataset, root: Path, by_class: PicturesByClass, class_split: ClassSplit | None
 ) -> list[str]:
-    """Return the names of the classes to pack, after checking that all of them were found."""
-    names = sorted(by_class if named is None else named.names)
+    """Return the names of the classes to pack, after checking that none is missing."""
+    names = sorted(by_class if class_split is None else class_split.names)
     missing = [name for name in names if name not in by_class]
     if by_class and not missing:
         return names
@@ -158,13 +158,13 @@ def _class_names(
     if by_class:
         reason = f"{len(missing)} of {len(names)} classes are missing ({first_names(missing)})"
     raise DataError(
-        f"{printable(root)} cannot be used as {kind.name}: {reason}. "
-        f"Expected: {kind.expects}. Found: {describe_contents(root)}."
+        f"{printable(root)} cannot be used as {dataset.name}: {reason}. "
+        f"Expected: {dataset.expects}. Found: {describe_contents(root)}."
     )
 
 
 def _pack(
-    kind: Dataset,
+    dataset: Dataset,
     splits: dict[str, PicturesByClass],
     size: int,
     folder: Path,
@@ -181,7 +181,7 @@ def _pack(
         for name, classes in splits.items():
             report = part_of(progress, done, sum(counts.values()))
             results[name] = pack_split(
-                name, classes, kind, size, folder, workers, index.writerow, report
+                name, classes, dataset, size, folder, workers, index.writerow, report
             )
             done += counts[name]
     return results

@@ -1,4 +1,4 @@
-"""List the pictures in a folder, a zip or a tar archive; nothing is unpacked."""
+"""List the pictures in a folder, a zip or a tar archive without extracting them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from protorect.images.stored import StoredPicture, is_picture
 
 _SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _DISK_IS_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-_Entry = StoredPicture | str  # a picture, a folder with a slash at its end, or another file
+_Entry = StoredPicture | str  # a picture, or the path of another file or a folder (with a last /)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Listing:
 def list_pictures(root: Path, scratch: Path) -> Listing:
     """List a folder or an archive; a compressed tar is first uncompressed into `scratch`.
 
-    If all pictures of an archive are below one outermost folder, paths start inside of it.
+    If all pictures of an archive are in one outermost folder, paths are relative to that folder.
     """
     try:
         if root.is_dir():
@@ -56,7 +56,7 @@ def list_pictures(root: Path, scratch: Path) -> Listing:
 
 
 def uncompressed(archive: Path, scratch: Path) -> Path:
-    """Return a tar that can be read at any position: itself, or a copy in `scratch`."""
+    """Return a tar that can be read at any position: `archive`, or a copy in `scratch`."""
     try:
         tarfile.open(archive, "r:").close()
         return archive

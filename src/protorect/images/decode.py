@@ -26,7 +26,7 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_DETAIL = 2  # reduced decoding leaves this many times the size for the final, smooth resize
+_DETAIL = 2  # a JPEG is decoded at this many times the final size or more, then resized
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _rotation(image: Image.Image) -> Image.Transpose | None:
         return None
     try:
         return _UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation, 1))
-    except Exception:  # a damaged EXIF block says nothing about the picture
+    except Exception:  # the picture behind a damaged EXIF block may be intact
         return None
 
 

@@ -77,9 +77,9 @@ def _load_cache(path: Path) -> tuple[NDArray[np.uint8], dict[str, list[int]]]:
         as_text(name): [int(row) for row in np.asarray(value, np.int64).ravel()]
         for name, value in classes.items()
     }
-    beyond = [name for name, at in rows.items() if at and not 0 <= min(at) <= max(at) < len(pixels)]
-    if beyond:
-        raise DataError(f"{path}: class {beyond[0]} has rows beyond its {len(pixels)} pictures.")
+    for name, numbers in rows.items():
+        if numbers and not 0 <= min(numbers) <= max(numbers) < len(pixels):
+            raise DataError(f"{path}: class {name} has rows beyond its {len(pixels)} pictures.")
     return pixels, rows
 
 
