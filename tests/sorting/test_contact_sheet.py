@@ -13,10 +13,9 @@ from helpers.sorting import picture
 from protorect.cli import main
 from protorect.labeling.predictions import Prediction
 from protorect.report.plots.confusion import confusion_plot
-from protorect.sorting.contact_sheet import contact_sheet
+from protorect.sorting.contact_sheet import contact_sheet, make_thumbnails
 from protorect.sorting.evaluation import evaluate_placements
 from protorect.sorting.journal import Placement
-from protorect.sorting.thumbnails import make_thumbnails
 
 
 class Tiles(HTMLParser):

@@ -39,7 +39,7 @@ def test_arriving_pictures_are_sorted_and_undone(colors, monkeypatch, mode):
     assert [problem.reason for problem in first.problems] == ["not a picture in a format read here"]
     second = next(results)
     assert [one.target for one in second.folder.plans[2].placements] == ["blue/slow.png"]
-    assert second.problems == ()  # the broken one is not tried again
+    assert second.problems == []  # the broken one is not tried again
     results.close()
     assert len((colors.out / "predictions.csv").read_text().splitlines()) == 27
     assert undo(colors) == []

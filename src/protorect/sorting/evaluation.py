@@ -18,24 +18,20 @@ MOST_PAIRS = 5
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Predicted against true labels.
-
-    `counts` (ways, ways) is the confusion matrix, one row per true class. `distractors` come from a
-    folder that is no class. Of the pictures of the classes, those `accepted` were not set aside.
-    `confused` holds the pairs most often confused: true class, label, and their pictures.
-    """
+    """Predicted against true labels."""
 
     classes: tuple[str, ...]
-    counts: NDArray[np.int64]
-    distractors: int
+    counts: NDArray[np.int64]  # (ways, ways) confusion matrix, one row per true class
+    distractors: int  # pictures from a folder that is no class
     distractors_unknown: int
-    accepted: int
+    accepted: int  # pictures of the classes that were not set aside
     accepted_correct: int
+    # The pairs most often confused: true class, label, and their pictures.
     confused: tuple[tuple[str, str, tuple[Placement, ...]], ...]
 
     @property
     def pictures(self) -> int:
-        """How many pictures belong to one of the classes."""
+        """Number of pictures of the classes."""
         return int(self.counts.sum())
 
     @property
@@ -45,7 +41,7 @@ class Evaluation:
 
     @property
     def accepted_accuracy(self) -> float:
-        """Percent correct of those that were not set aside."""
+        """Percent of the pictures that were not set aside whose label is correct."""
         return 100 * self.accepted_correct / max(self.accepted, 1)
 
     def summary(self) -> list[str]:

@@ -1,7 +1,7 @@
 """A sorted folder: filled by a plan, continued after an interruption, undone.
 
-Everything of ours but the pictures and the outputs lies in the subfolder `.protorect`: the lock,
-the journal, thumbnails, and a second copy of each output, by which an edited one is recognized.
+Beside the pictures and the outputs there is one subfolder, `.protorect`: it has the lock, the
+journal, thumbnails, and a second copy of each output, by which an edited one is recognized.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from protorect.sorting.journal import OWN, Placement, Plan
 from protorect.sorting.placing import FATAL, is_placed, place, put_back
 
 LOCK, THUMBNAILS, WRITTEN = f"{OWN}/lock", f"{OWN}/thumbnails", f"{OWN}/written"
-PREDICTIONS, PARQUET, ERRORS = "predictions.csv", "predictions.parquet", "errors.csv"
-CONTACT_SHEET, CONFUSION, EVALUATION = "index.html", "confusion.svg", "evaluation.json"
-OUTPUTS = (PREDICTIONS, PARQUET, ERRORS, CONTACT_SHEET, CONFUSION, EVALUATION)
+TABLES = ("predictions.csv", "predictions.parquet", "errors.csv")
+OUTPUTS = (*TABLES, "index.html", "confusion.svg", "evaluation.json")
 _RESERVED = (*previous_layout.FOLDERS, *OUTPUTS)
 _LONGEST_NAME = 200  # bytes, of a folder
 
@@ -36,7 +35,7 @@ _LONGEST_NAME = 200  # bytes, of a folder
 def open_folder(root: Path) -> Iterator[SortedFolder]:
     """Hold the lock of a folder that is missing, empty, or was sorted into before.
 
-    Whatever ends the block, a folder without a journal is left as it was found.
+    If nothing was sorted into it in the end, its state before the block is restored.
     """
     _check_usable(root)
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
@@ -86,7 +85,7 @@ class SortedFolder:
         return [placement for plan in self.plans for placement in plan.placements]
 
     def finish(self, progress: Progress | None = None) -> tuple[int, list[FailedPicture]]:
-        """Place what an interruption left; how many pictures that were, and the problems."""
+        """Place the pictures that an interruption left; return their number and the problems."""
         count, problems = 0, []
         for plan in self.plans:
             left = [one for one in plan.placements if not is_placed(one, self.root, plan.mode)]
@@ -101,7 +100,10 @@ class SortedFolder:
         examples: Iterable[tuple[str, str]],
         progress: Progress | None = None,
     ) -> tuple[list[FailedPicture], Counter[str]]:
-        """Write a plan and place its pictures; also counts the links made in another way."""
+        """Write a plan and place its pictures.
+
+        Returns the problems, and how many hard links and copies replace symbolic links.
+        """
         plan = Plan(
             mode,
             tuple(examples),
@@ -115,7 +117,7 @@ class SortedFolder:
         return self._place(plan.placements, plan, progress)
 
     def undo(self, progress: Progress | None = None) -> list[FailedPicture]:
-        """Put every picture back and remove what was made; what has to stay is listed."""
+        """Put every picture back and remove what was made; return the files that have to stay."""
         problems = self._put_back(progress)
         if not problems:
             self.clear(OUTPUTS, keep_edited=True)
@@ -127,8 +129,8 @@ class SortedFolder:
     def empty(self, also_elsewhere: Container[str]) -> list[FailedPicture]:
         """Remove links and copies before the same pictures are sorted again.
 
-        A copy that was changed stays, and so does one that is the last of its content, unless it
-        is among the SHA-256 `also_elsewhere`. Thumbnails stay, to be used again.
+        A copy that was changed stays, and so does one whose original is gone, unless its SHA-256 is
+        in `also_elsewhere`. Thumbnails stay, to be used again.
         """
         problems = self._put_back(None, also_elsewhere)
         for path in journal.journal_files(self.root):

@@ -1,9 +1,9 @@
 """The journal of a sorted folder: which picture goes where, on disk before a file is touched.
 
 Each file `DIR/.protorect/journal/0001-<random>.jsonl` holds one plan: a line about the plan, then
-one line per picture. A journal file appears whole or not at all, no two have the same name, and
-none is ever changed. What has been done is seen in the file system itself, so that continuing and
-undoing need nothing that a crash could lose.
+one line per picture. A journal file is written completely or not at all, no two have the same name,
+and none is ever changed. Which steps are done is seen in the file system itself, so that continuing
+and undoing need nothing that a crash could lose.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,34 +29,24 @@ MODES = ("link", "copy", "move")
 
 @dataclass(frozen=True)
 class Placement:
-    """Where one picture goes.
+    """Where one picture goes."""
 
-    `prediction.path` is where it came from, `target` is relative to the sorted folder, `content`
-    is the SHA-256 of the file in hexadecimal, and `link` is where the picture leads if it is a
-    symbolic link itself.
-    """
-
-    prediction: Prediction
-    target: str
-    content: str
-    link: str = ""
+    prediction: Prediction  # its path is where the picture came from
+    target: str  # path relative to the sorted folder
+    content: str  # SHA-256 of the file in hexadecimal
+    link: str = ""  # what the picture points to if it is a symbolic link itself
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Pictures that are placed together.
+    """Pictures that are placed together."""
 
-    `mode` is one of `MODES`, `examples` holds the path and label of each example, and
-    `made_folder` says whether the sorted folder was made for this plan. `name` is the name of the
-    journal file without its suffix; temporary files are named by it.
-    """
-
-    mode: str
-    examples: tuple[tuple[str, str], ...]
+    mode: str  # one of MODES
+    examples: tuple[tuple[str, str], ...]  # path and label of each
     method: str
-    made_folder: bool
+    made_folder: bool  # whether the sorted folder did not exist before its first plan
     placements: tuple[Placement, ...]
-    name: str
+    name: str  # of the journal file, without its suffix; part of the names of temporary files
 
 
 def journal_files(folder: Path) -> list[Path]:
@@ -69,12 +60,12 @@ def load_plans(folder: Path) -> list[Plan]:
 
 
 def new_name(folder: Path) -> str:
-    """A name for the next plan that no other process can choose, too."""
+    """A name for the next plan that is not used by any other process."""
     return f"{len(journal_files(folder)) + 1:04}-{uuid.uuid4().hex}"
 
 
 def write_plan(folder: Path, plan: Plan) -> None:
-    """Put a plan on disk; when this returns it is there even if the power fails."""
+    """Write a plan to disk; when this returns it survives a power failure."""
     path = folder / FOLDER / f"{plan.name}.jsonl"
     head = {"format": FORMAT, "mode": plan.mode, "examples": plan.examples}
     lines = [json.dumps({**head, "method": plan.method, "made_folder": plan.made_folder})]
@@ -87,18 +78,14 @@ def write_plan(folder: Path, plan: Plan) -> None:
 
 
 def sync_folders(folders: Iterable[Path]) -> None:
-    """Write the names in folders to disk, where the system can."""
+    """Write the entries of folders to disk, where the system can."""
     for folder in folders:
-        try:
+        with suppress(OSError):  # some systems do not open folders, or do not sync them
             handle = os.open(folder, os.O_RDONLY)
-        except OSError:  # some systems do not open folders
-            continue
-        try:
-            os.fsync(handle)
-        except OSError:
-            pass
-        finally:
-            os.close(handle)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 def _load(path: Path) -> Plan:

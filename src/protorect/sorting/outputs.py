@@ -12,20 +12,9 @@ from protorect.images.find import FailedPicture
 from protorect.labeling.predictions import Prediction, rounded, table_text, write_parquet
 from protorect.report.plots.confusion import confusion_plot
 from protorect.report.style import standalone_svg
-from protorect.sorting.contact_sheet import contact_sheet
+from protorect.sorting.contact_sheet import contact_sheet, make_thumbnails
 from protorect.sorting.evaluation import Evaluation, evaluate_placements
-from protorect.sorting.folder import (
-    CONFUSION,
-    CONTACT_SHEET,
-    ERRORS,
-    EVALUATION,
-    OUTPUTS,
-    PARQUET,
-    PREDICTIONS,
-    THUMBNAILS,
-    SortedFolder,
-)
-from protorect.sorting.thumbnails import make_thumbnails
+from protorect.sorting.folder import OUTPUTS, THUMBNAILS, SortedFolder
 
 
 def write_outputs(
@@ -37,26 +26,30 @@ def write_outputs(
     evaluate: bool = False,
     progress: Progress | None = None,
 ) -> Evaluation | None:
-    """Write tables, evaluation and contact sheet of everything ever sorted into the folder.
+    """Write tables, evaluation and contact sheet of all pictures in a sorted folder.
 
     `problems` are the pictures that could not be read or placed; with `evaluate` the folders that
     the pictures came from are their true labels. `progress` counts thumbnails.
     """
     folder.clear(OUTPUTS)
-    _write(folder, PREDICTIONS, _predictions_table(folder))
+    rows = [(rounded(one.prediction), printable(one.target)) for one in folder.placements]
+    table = table_text(
+        (*Prediction._fields, "placed", "ood"), ((*row, target, row.ood) for row, target in rows)
+    )
+    _write(folder, "predictions.csv", table)
     if parquet:
-        with folder.output(PARQUET) as path:
+        with folder.output("predictions.parquet") as path:
             write_parquet(path, [placement.prediction for placement in folder.placements])
     if problems:
-        rows = [(printable(path), reason) for path, reason in problems]
-        _write(folder, ERRORS, table_text(FailedPicture._fields, rows))
+        errors = ((printable(path), reason) for path, reason in problems)
+        _write(folder, "errors.csv", table_text(FailedPicture._fields, errors))
     classes = sorted({label for plan in folder.plans for _, label in plan.examples})
     evaluation, plot = None, ""
     if evaluate:
         evaluation = evaluate_placements(folder.placements, classes)
         plot = confusion_plot(evaluation.counts, evaluation.classes)
-        _write(folder, EVALUATION, evaluation.json())
-        _write(folder, CONFUSION, standalone_svg(plot, "#444"))
+        _write(folder, "evaluation.json", evaluation.json())
+        _write(folder, "confusion.svg", standalone_svg(plot, "#444"))
     if with_contact_sheet:
         examples = [
             (file, label, sha256_of_file(file))
@@ -67,16 +60,8 @@ def write_outputs(
         pictures += [(str(folder.root / one.target), one.content) for one in folder.placements]
         make_thumbnails(folder.root / THUMBNAILS, pictures, progress)
         page = contact_sheet(folder.placements, classes, examples, THUMBNAILS, evaluation, plot)
-        _write(folder, CONTACT_SHEET, page)
+        _write(folder, "index.html", page)
     return evaluation
-
-
-def _predictions_table(folder: SortedFolder) -> str:
-    rows = []
-    for placement in folder.placements:
-        row = rounded(placement.prediction)
-        rows.append((*row, printable(placement.target), row.ood))
-    return table_text((*Prediction._fields, "placed", "ood"), rows)
 
 
 def _write(folder: SortedFolder, name: str, text: str) -> None:

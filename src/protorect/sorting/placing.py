@@ -1,8 +1,8 @@
-"""One picture into its folder and back: by a link, a copy or a move, never over another file.
+"""Place one picture by a link, a copy or a move, and put it back; never replace another file.
 
-Each step can be repeated after a crash at any moment. A move within a file system is a rename onto
-a name reserved for it; across file systems the copy is complete and on disk before the original
-is removed. A temporary file has the random name of its plan, so that only our own are removed.
+Each step can be repeated after a crash at any moment. A move within a file system is a rename to a
+name reserved for it; across file systems the copy is complete and on disk before the original is
+removed. Temporary files have the random name of their plan, so that no file of the user is removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NotPlacedError(OSError):
 
 
 def is_placed(placement: Placement, root: Path, mode: str) -> bool:
-    """Whether nothing is left to do."""
+    """Whether a picture is where the plan says, and after a move only there."""
     exists = os.path.lexists(root / placement.target)
     return exists and (mode != "move" or not os.path.lexists(placement.prediction.path))
 
@@ -162,11 +162,10 @@ def _clear(target: Path, source: Path) -> None:
     """Remove what an interrupted step left at the target; anything else stays."""
     if target.is_symlink():
         removable = os.path.realpath(target) == os.path.realpath(source)
-    elif not target.is_file():
-        removable = False
     else:
-        removable = target.stat().st_size == 0 or (
-            not source.is_symlink() and filecmp.cmp(source, target, shallow=False)
+        removable = target.is_file() and (
+            target.stat().st_size == 0
+            or (not source.is_symlink() and filecmp.cmp(source, target, shallow=False))
         )
     if not removable:
         raise NotPlacedError(f"another file is at {target} and the picture at {source}; both stay")
@@ -174,10 +173,10 @@ def _clear(target: Path, source: Path) -> None:
 
 
 def _reserve(target: Path) -> None:
-    """Take a name; FileExistsError if another file has it."""
+    """Make an empty file; FileExistsError if another file has its name."""
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
 
 
 def _temporary(target: Path, plan: Plan) -> Path:
-    """Where a file is written before it has its name; pictures are placed one at a time."""
+    """The file to write before it is renamed to `target`; one at a time in each folder."""
     return target.with_name(f".protorect-{plan.name}.part")

@@ -1,4 +1,4 @@
-"""Folders sorted by versions that kept their own files beside the pictures."""
+"""Folders sorted by earlier versions, which had their own files beside the pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_found(root: Path) -> bool:
 
 
 def convert(root: Path, written: Path) -> None:
-    """Move our own files of a sorted folder into its subfolder, the journal last.
+    """Move journal and thumbnails of a sorted folder into its subfolder, the journal last.
 
     Outputs that were not edited are copied into the folder `written`.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,52 +14,42 @@ from protorect.errors import DataError, OptionError
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.classifier import ImageClassifier
-from protorect.labeling.examples import Examples, ExampleSource, find_examples
+from protorect.labeling.examples import ExampleSource, find_examples
 from protorect.labeling.predictions import Predictions, check_parquet
 from protorect.sorting.evaluation import Evaluation
 from protorect.sorting.folder import SortedFolder, check_folder_names, open_folder
 from protorect.sorting.outputs import write_outputs
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
-ProgressOf = Callable[[str], AbstractContextManager[Progress]]  # of the step with this name
-
 
 def no_progress(_: str) -> AbstractContextManager[Progress]:
-    """A `ProgressOf` that shows nothing."""
+    """Show nothing; a default of `SortOptions.progress_of`."""
     return nullcontext(lambda done, total: None)
 
 
 @dataclass(frozen=True)
 class SortOptions:
-    """How to sort.
+    """How to sort."""
 
-    `mode` is "link", "copy" or "move"; `evaluate` takes the folders of the pictures as their true
-    labels; `progress_of` gives, for the name of a step, a context with its progress callback.
-    """
-
-    mode: str = "link"
+    mode: str = "link"  # or "copy" or "move"
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     contact_sheet: bool = True
     parquet: bool = False
-    evaluate: bool = False
-    progress_of: ProgressOf = no_progress
+    evaluate: bool = False  # the folders of the pictures are their true labels
+    # A context with the progress callback of the step with this name.
+    progress_of: Callable[[str], AbstractContextManager[Progress]] = no_progress
 
 
-@dataclass(frozen=True)
+@dataclass
 class SortResult:
-    """The outcome of a sorting.
-
-    `finished` pictures had been left by an interruption and were placed now; `problems` are
-    pictures that could not be read or placed, `examples` those with the content of an example, and
-    `other_files` the number of files that are no pictures. `replaced_links` counts the symbolic
-    links the system did not make, by what was made instead: "hard link" or "copy".
-    """
+    """The outcome of a sorting."""
 
     folder: SortedFolder
-    finished: int = 0
-    problems: tuple[FailedPicture, ...] = ()
-    examples: tuple[str, ...] = ()
-    other_files: int = 0
+    finished: int = 0  # pictures that an interruption had left and that were placed now
+    problems: list[FailedPicture] = field(default_factory=list)  # not read, or not placed
+    examples: tuple[str, ...] = ()  # pictures with the content of an example
+    other_files: int = 0  # files that are no pictures
+    # Symbolic links that the system did not make, by what was made: "hard link" or "copy".
     replaced_links: Counter[str] = field(default_factory=Counter)
     evaluation: Evaluation | None = None
 
@@ -78,120 +68,105 @@ def sort_into(
     `ImageClassifier.from_examples`.
     """
     with open_folder(Path(out)) as folder:
-        known, classifier = fit_examples(folder, examples, options, **classifier_options)
-        return sort_all(folder, pictures, known, classifier, options)
+        return Sorter(folder, pictures, examples, options, **classifier_options).sort_all()
 
 
-def fit_examples(
-    folder: SortedFolder, examples: ExampleSource, options: SortOptions, **classifier_options: Any
-) -> tuple[Examples, ImageClassifier]:
-    """Check that pictures can be sorted into the folder, and make a classifier of the examples."""
-    if folder.mode == "move" and options.mode != "move":
-        raise OptionError(
-            f"{folder.root} holds pictures that were moved into it; continue with --move, or put "
-            f"them back first: protorect undo {folder.root}."
-        )
-    known = find_examples(examples)
-    check_folder_names(known.classes)
-    if options.parquet:
-        check_parquet()
-    with options.progress_of("examples") as progress:
-        classifier = ImageClassifier.from_examples(known, progress=progress, **classifier_options)
-    return known, classifier
+class Sorter:
+    """Sorts pictures into an open folder, with a classifier of the examples."""
 
-
-def sort_all(
-    folder: SortedFolder,
-    pictures: PictureSource,
-    examples: Examples,
-    classifier: ImageClassifier,
-    options: SortOptions,
-    may_be_empty: bool = False,
-) -> SortResult:
-    """Finish an interrupted move, then sort everything that is there.
-
-    Without a picture this is an error, unless there `may_be_empty` as pictures are yet to come.
-    """
-    finished = 0
-    problems: list[FailedPicture] = []
-    if folder.mode == "move":
-        with options.progress_of("move") as progress:
-            finished, problems = folder.finish(progress)
-    replaces = folder.mode in ("link", "copy")
-    found = pictures_to_sort(folder, pictures, examples, again=replaces)
-    if not (found.pictures or folder.mode == "move" or may_be_empty):
-        raise DataError("there is no picture to sort; give a folder, a pattern or a list of them.")
-    result = sort_pictures(folder, found, examples, classifier, options, problems, replaces)
-    return replace(result, finished=finished)
-
-
-def pictures_to_sort(
-    folder: SortedFolder, pictures: PictureSource, examples: Examples, again: bool = False
-) -> FoundPictures:
-    """The pictures without the examples and, unless sorted `again`, what is in the folder."""
-    placed = set() if again else {one.prediction.path for one in folder.placements}
-    try:
-        found = find_pictures(pictures)
-    except DataError:
-        if not placed:
-            raise
-        found = FoundPictures(())  # a pattern that no longer matches anything: all were moved
-    found = found.without(folder.root, [picture.file for picture in examples.pictures])
-    new = tuple(picture for picture in found.pictures if picture.file not in placed)
-    return replace(found, pictures=new)
-
-
-def sort_pictures(
-    folder: SortedFolder,
-    found: FoundPictures,
-    examples: Examples,
-    classifier: ImageClassifier,
-    options: SortOptions,
-    problems: Iterable[FailedPicture] = (),
-    replaces: bool = False,
-) -> SortResult:
-    """Classify and place pictures, and write the outputs; `problems` are earlier ones.
-
-    Pictures sorted before are classified with the others but stay where they are; where this
-    sorting `replaces` the earlier one, their links and copies are removed at the last moment.
-    """
-    result = SortResult(folder, problems=tuple(problems), other_files=found.other_files)
-    if found.pictures:
-        before = () if replaces else folder.placements
-        in_folder = [StoredPicture.from_file(folder.root / one.target) for one in before]
-        with options.progress_of("pictures") as progress:
-            embedded = classifier.embed((*in_folder, *found.pictures), progress)
-        everything = classifier.predict_embedded(embedded, options.thresholds)
-        predictions = _of_files(everything, {picture.file for picture in found.pictures})
-        remaining = folder.empty(set(predictions.contents)) if replaces else []
-        files = [picture.file for picture in examples.pictures]
-        labeled = zip(files, examples.labels, strict=True)
-        with options.progress_of(options.mode) as progress:
-            unplaced, links = folder.add(predictions, options.mode, labeled, progress)
-        result = replace(
-            result,
-            problems=(
-                *result.problems,
-                *classifier.problems,
-                *predictions.problems,
-                *remaining,
-                *unplaced,
-            ),
-            examples=predictions.examples,
-            replaced_links=links,
-        )
-    if folder.plans:
-        with options.progress_of("thumbnails") as progress:
-            evaluation = write_outputs(
-                folder,
-                result.problems,
-                parquet=options.parquet,
-                with_contact_sheet=options.contact_sheet,
-                evaluate=options.evaluate,
-                progress=progress,
+    def __init__(
+        self,
+        folder: SortedFolder,
+        pictures: PictureSource,
+        examples: ExampleSource,
+        options: SortOptions,
+        **classifier_options: Any,
+    ) -> None:
+        if folder.mode == "move" and options.mode != "move":
+            raise OptionError(
+                f"{folder.root} holds pictures that were moved into it; continue with --move, or "
+                f"put them back first: protorect undo {folder.root}."
             )
-        result = replace(result, evaluation=evaluation)
-    return result
+        self.folder, self.pictures, self.options = folder, pictures, options
+        self.examples = find_examples(examples)
+        check_folder_names(self.examples.classes)
+        if options.parquet:
+            check_parquet()
+        with options.progress_of("examples") as progress:
+            self.classifier = ImageClassifier.from_examples(
+                self.examples, progress=progress, **classifier_options
+            )
+
+    def sort_all(self, may_be_empty: bool = False) -> SortResult:
+        """Finish an interrupted move, then sort all pictures; DataError without any.
+
+        There `may_be_empty` if pictures are still to arrive.
+        """
+        folder, result = self.folder, SortResult(self.folder)
+        if folder.mode == "move":
+            with self.options.progress_of("move") as progress:
+                result.finished, result.problems = folder.finish(progress)
+        replaces = folder.mode in ("link", "copy")
+        found = self.find(again=replaces)
+        if not (found.pictures or folder.mode == "move" or may_be_empty):
+            raise DataError(
+                "there is no picture to sort; give a folder, a pattern or a list of them."
+            )
+        return self.sort(found, result, replaces)
+
+    def find(self, again: bool = False) -> FoundPictures:
+        """The pictures without the examples and, unless sorted `again`, those sorted before."""
+        sorted_before = {one.prediction.path for one in self.folder.placements if not again}
+        try:
+            found = find_pictures(self.pictures)
+        except DataError:
+            if not sorted_before:
+                raise
+            found = FoundPictures(())  # a pattern that no longer matches anything: all were moved
+        found = found.without(self.folder.root, [one.file for one in self.examples.pictures])
+        new = tuple(one for one in found.pictures if one.file not in sorted_before)
+        return replace(found, pictures=new)
+
+    def sort(
+        self, found: FoundPictures, result: SortResult | None = None, replaces: bool = False
+    ) -> SortResult:
+        """Classify and place pictures, and write the outputs; adds to an earlier `result`.
+
+        Pictures sorted before are classified together with the new ones but stay where they are,
+        unless this sorting `replaces` them: then their links and copies are removed at the last
+        moment.
+        """
+        folder, options = self.folder, self.options
+        result = result or SortResult(folder)
+        result.other_files = found.other_files
+        if found.pictures:
+            before = [] if replaces else folder.placements
+            in_folder = [StoredPicture.from_file(folder.root / one.target) for one in before]
+            with options.progress_of("pictures") as progress:
+                embedded = self.classifier.embed((*in_folder, *found.pictures), progress)
+            everything = self.classifier.predict_embedded(embedded, options.thresholds)
+            predictions = _of_files(everything, {picture.file for picture in found.pictures})
+            result.examples = predictions.examples
+            result.problems += [*self.classifier.problems, *predictions.problems]
+            if replaces:
+                result.problems += folder.empty(set(predictions.contents))
+            files = [picture.file for picture in self.examples.pictures]
+            labeled = zip(files, self.examples.labels, strict=True)
+            with options.progress_of(options.mode) as progress:
+                problems, links = folder.add(predictions, options.mode, labeled, progress)
+            result.problems += problems
+            result.replaced_links = links
+        if folder.plans:
+            with options.progress_of("thumbnails") as progress:
+                result.evaluation = write_outputs(
+                    folder,
+                    result.problems,
+                    parquet=options.parquet,
+                    with_contact_sheet=options.contact_sheet,
+                    evaluate=options.evaluate,
+                    progress=progress,
+                )
+        return result
 
 
 def _of_files(predictions: Predictions, files: set[str]) -> Predictions:

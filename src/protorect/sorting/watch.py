@@ -13,14 +13,7 @@ from protorect.images.find import PictureSource
 from protorect.images.stored import PathLike
 from protorect.labeling.examples import ExampleSource
 from protorect.sorting.folder import open_folder
-from protorect.sorting.sort import (
-    SortOptions,
-    SortResult,
-    fit_examples,
-    pictures_to_sort,
-    sort_all,
-    sort_pictures,
-)
+from protorect.sorting.sort import Sorter, SortOptions, SortResult
 
 SECONDS = 2.0  # between two scans
 
@@ -35,16 +28,16 @@ def watch(
     """Sort what is there and then, forever, what arrives; yield the result of each round.
 
     A picture is sorted when two scans find it unchanged, so that none is read while it is still
-    being written. One that could not be read is tried again only when it has changed. The
+    being written. One that could not be read is read again only when it has changed. The
     parameters are those of `sort_into`.
     """
     with open_folder(Path(out)) as folder:
-        known, classifier = fit_examples(folder, examples, options, **classifier_options)
-        yield sort_all(folder, pictures, known, classifier, options, may_be_empty=True)
+        sorter = Sorter(folder, pictures, examples, options, **classifier_options)
+        yield sorter.sort_all(may_be_empty=True)
         last: dict[str, tuple[int, int]] = {}
         failed: dict[str, tuple[int, int]] = {}
         while True:
-            found = pictures_to_sort(folder, pictures, known)
+            found = sorter.find()
             now = {picture.file: _state(picture.file) for picture in found.pictures}
             ready = tuple(
                 picture
@@ -52,8 +45,7 @@ def watch(
                 if last.get(picture.file) == now[picture.file] != failed.get(picture.file)
             )
             if ready:
-                new = replace(found, pictures=ready)
-                result = sort_pictures(folder, new, known, classifier, options)
+                result = sorter.sort(replace(found, pictures=ready))
                 failed |= {path: now[path] for path, _ in result.problems if path in now}
                 yield result
             last = now
