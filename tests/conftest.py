@@ -27,7 +27,7 @@ def feature_file(tmp_path, feature_set):
 
 
 @pytest.fixture(scope="session")
-def colour_weights(tmp_path_factory):
+def color_weights(tmp_path_factory):
     """A network of 28 pixels with random weights, which are enough to distinguish colors."""
     torch.manual_seed(0)
     network = build("conv64", channels=3, size=28)
@@ -44,8 +44,8 @@ def _own_cache(tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture
-def colors(tmp_path, colour_weights):
-    return ColoredPictures(tmp_path, colour_weights)
+def colors(tmp_path, color_weights):
+    return ColoredPictures(tmp_path, color_weights)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,8 @@ prints it on one line and exits with code 2, or with 1 for a PartialError.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -71,6 +72,16 @@ class MissingExtraError(ProtorectError):
 
 class PartialError(ProtorectError):
     """Work that stopped before its end; its results so far are kept."""
+
+
+@contextmanager
+def needs_extra(what: str, extra: str) -> Iterator[None]:
+    """Turn an ImportError into the error with the line that installs it; `what` begins it."""
+    try:
+        yield
+    except ImportError as error:
+        line = f"pip install 'protorect[{extra}]'"
+        raise MissingExtraError(f"{what}, which is not installed: {line}.") from error
 
 
 def unknown_name(kind: str, given: str, allowed: Iterable[str]) -> OptionError:

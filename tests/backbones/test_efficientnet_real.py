@@ -1,6 +1,6 @@
 """EfficientNet-Lite0 recognizes real photographs.
 
-The photographs are found through PROTORECT_DATA, a folder with `grocery_photos.tar`.
+The photographs are classes through PROTORECT_DATA, a folder with `grocery_photos.tar`.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def top5(network) -> dict[str, torch.Tensor]:
     """The five most probable ImageNet classes of every photograph, (EACH, 5), best first."""
     tensors = efficientnet_lite_weights._read()
     weight, bias = tensors["_fc.weight"], tensors["_fc.bias"]
-    found = {}
+    classes = {}
     for grocery in IMAGENET:
         batch = torch.stack([preprocessed(network, picture) for picture in photographs(grocery)])
         assert batch.shape == (EACH, 3, 224, 224)
         with torch.no_grad():
-            found[grocery] = functional.linear(network(batch), weight, bias).topk(5).indices
-    return found
+            classes[grocery] = functional.linear(network(batch), weight, bias).topk(5).indices
+    return classes
 
 
 @pytest.mark.parametrize("grocery", IMAGENET)

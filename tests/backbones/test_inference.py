@@ -81,7 +81,7 @@ def test_private_operations_that_are_missing_are_not_used(monkeypatch):
 
 @needs_onednn
 @pytest.mark.parametrize("bfloat16", [False, True])
-def test_only_float32_on_the_processor_is_fused(bfloat16):
+def test_only_float32_on_the_cpu_is_fused(bfloat16):
     network = optimize(build("conv64", size=28), bfloat16=bfloat16, device="cpu")
     assert any(isinstance(m, FusedConv2d) for m in network.modules()) is not bfloat16
     assert not any(isinstance(module, nn.BatchNorm2d) for module in network.modules())
@@ -97,7 +97,7 @@ def test_precision(monkeypatch, supported):
     assert uses_bfloat16("auto") is supported
 
 
-def test_a_torch_that_cannot_say_what_the_processor_supports_computes_in_float32(monkeypatch):
+def test_float32_is_used_if_torch_does_not_know_what_the_cpu_supports(monkeypatch):
     monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported", raising=False)
     monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported", raising=False)
     assert not uses_bfloat16("auto")

@@ -85,29 +85,29 @@ def test_a_damaged_cache_is_replaced(colors, counting, tmp_path, damage):
     embed(colors, counting, tmp_path / "cache")
     for path in (tmp_path / "cache").iterdir():
         path.write_bytes(damage)
-    found, problem = embed(colors, counting, tmp_path / "cache")
-    assert len(found.features) == 24
+    embedded, problem = embed(colors, counting, tmp_path / "cache")
+    assert len(embedded.features) == 24
     assert problem == ""
     assert counting.count == 48
 
 
 def test_a_truncated_vector_is_not_used(colors, counting, tmp_path):
     embed(colors, counting, tmp_path / "cache")
-    with sqlite3.connect(tmp_path / "cache" / FILE) as base:
-        base.execute("UPDATE features SET vector = x'010203'")
-    base.close()
-    found, _ = embed(colors, counting, tmp_path / "cache")
+    with sqlite3.connect(tmp_path / "cache" / FILE) as database:
+        database.execute("UPDATE features SET vector = x'010203'")
+    database.close()
+    embedded, _ = embed(colors, counting, tmp_path / "cache")
     assert counting.count == 48
-    assert len(found.features) == 24
+    assert len(embedded.features) == 24
 
 
 def test_work_continues_without_a_writable_cache(colors, counting, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    found, problem = embed(colors, counting, tmp_path / "file" / "cache")
-    assert len(found.features) == 24
+    embedded, problem = embed(colors, counting, tmp_path / "file" / "cache")
+    assert len(embedded.features) == 24
     assert problem
-    found, problem = embed(colors, counting, None)
-    assert len(found.features) == 24
+    embedded, problem = embed(colors, counting, None)
+    assert len(embedded.features) == 24
     assert problem == ""
 
 

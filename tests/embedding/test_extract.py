@@ -93,14 +93,14 @@ def test_a_folder_of_class_folders_needs_no_preparation(run, tmp_path, capsys):
 
 
 def test_channels_are_converted_to_those_of_the_network():
-    grey = torch.rand(2, 1, 28, 28)
-    pictures = (grey.expand(-1, 3, -1, -1) * 255).byte().permute(0, 2, 3, 1).numpy()
-    for channels, given in ((1, pictures), (3, pictures[..., :1])):
+    gray = torch.rand(2, 1, 28, 28)
+    pictures = (gray.expand(-1, 3, -1, -1) * 255).byte().permute(0, 2, 3, 1).numpy()
+    for channels, stored in ((1, pictures), (3, pictures[..., :1])):
         network = build("conv64", channels=channels, size=28)
         same = pictures[..., :1] if channels == 1 else pictures
         plain = Preprocessing((0.0,) * channels, (1.0,) * channels)
         np.testing.assert_allclose(
-            embed(network, given, plain), embed(network, same, plain), atol=1e-5
+            embed(network, stored, plain), embed(network, same, plain), atol=1e-5
         )
 
 

@@ -43,18 +43,18 @@ def pictures(colors):
 
 def test_each_worker_thread_uses_one_core(four_threads, pictures):
     recording = RecordingEmbedder()
-    found = embed_pictures(pictures, recording, FeatureCache(None))
+    result = embed_pictures(pictures, recording, FeatureCache(None))
     assert recording.threads == [1] * 4  # 24 pictures, a quarter each
     assert all(name.startswith("protorect_") for name in recording.calls)
     assert torch.get_num_threads() == 4
-    assert found.pictures == pictures
+    assert result.pictures == pictures
 
 
 def test_features_are_in_the_order_of_the_pictures(four_threads, pictures):
-    found = embed_pictures(pictures, RecordingEmbedder(), FeatureCache(None))
-    for place in (0, 7, 13, 23):
-        alone = embed_pictures(pictures[place : place + 1], RecordingEmbedder(), FeatureCache(None))
-        np.testing.assert_array_equal(found.features[place], alone.features[0])
+    result = embed_pictures(pictures, RecordingEmbedder(), FeatureCache(None))
+    for index in (0, 7, 13, 23):
+        alone = embed_pictures(pictures[index : index + 1], RecordingEmbedder(), FeatureCache(None))
+        np.testing.assert_array_equal(result.features[index], alone.features[0])
 
 
 def test_several_threads_give_the_same_features_as_one(colors, four_threads, pictures):

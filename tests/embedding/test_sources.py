@@ -1,6 +1,7 @@
 """Networks by the name of their source."""
 
 import builtins
+import json
 
 import numpy as np
 import pytest
@@ -24,20 +25,20 @@ def without(monkeypatch, package):
     monkeypatch.setattr(builtins, "__import__", refusing)
 
 
-def test_weights_in_a_file(colour_weights):
-    embedder = load_embedder(colour_weights, precision="float32")
+def test_weights_in_a_file(color_weights):
+    embedder = load_embedder(color_weights, precision="float32")
     assert (embedder.size, embedder.channels) == (28, 3)
     features = embedder(PICTURES)
     assert features.shape[0] == 5
     np.testing.assert_array_equal(embedder(PICTURES[:2]), features[:2])
-    assert load_embedder(colour_weights, precision="bfloat16").digest != embedder.digest
+    assert load_embedder(color_weights, precision="bfloat16").digest != embedder.digest
 
 
-def test_unknown_names_and_devices_are_refused(colour_weights):
+def test_unknown_names_and_devices_are_refused(color_weights):
     with pytest.raises(OptionError, match="efficientnet-lite0"):
         load_embedder("efficientnet-lite9")
     with pytest.raises(OptionError, match="device 'nowhere' cannot be used"):
-        load_embedder(colour_weights, device="nowhere")
+        load_embedder(color_weights, device="nowhere")
 
 
 def onnx_file(path, shape, last=False):
@@ -47,9 +48,9 @@ def onnx_file(path, shape, last=False):
 
     axes = helper.make_tensor("axes", TensorProto.INT64, [2], [1, 2] if last else [2, 3])
     node = helper.make_node("ReduceMean", ["pixels", "axes"], ["features"], keepdims=1)
-    taken = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, shape)
-    given = helper.make_tensor_value_info("features", TensorProto.FLOAT, None)
-    graph = helper.make_graph([node], "means", [taken], [given], [axes])
+    inputs = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, shape)
+    outputs = helper.make_tensor_value_info("features", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "means", [inputs], [outputs], [axes])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     onnx.save(model, path)
     return path
@@ -87,8 +88,9 @@ def test_a_model_of_hugging_face(tmp_path):
     config = transformers.ViTConfig(**shape, intermediate_size=64, image_size=28, patch_size=7)
     model = transformers.ViTModel(config).eval()
     model.save_pretrained(tmp_path)
-    stated = '{"size": {"height": 28, "width": 28}, "image_mean": [0.5, 0.4, 0.3], '
-    (tmp_path / "preprocessor_config.json").write_text(stated + '"image_std": [0.2, 0.3, 0.4]}')
+    normalization = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4]}
+    preprocessing = {"size": {"height": 28, "width": 28}, **normalization}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(preprocessing))
     embedder = load_embedder(f"hf:{tmp_path}", precision="float32")
     assert (embedder.size, embedder.channels) == (28, 3)
     pixels = (PICTURES / 255 - [0.5, 0.4, 0.3]) / [0.2, 0.3, 0.4]
@@ -107,8 +109,8 @@ def test_a_pooler_without_trained_weights_is_not_used(tmp_path):
     pixels = torch.from_numpy(PICTURES).permute(0, 3, 1, 2) / 255 * 2 - 1
     with torch.inference_mode():
         expected = model(pixels).last_hidden_state[:, 0]
-    found = load_embedder(f"hf:{tmp_path}", precision="float32")(PICTURES)
-    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-4)
+    features = load_embedder(f"hf:{tmp_path}", precision="float32")(PICTURES)
+    np.testing.assert_allclose(features, expected.numpy(), rtol=1e-3, atol=1e-4)
 
 
 def test_a_missing_model_is_refused(tmp_path):

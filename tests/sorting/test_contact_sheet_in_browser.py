@@ -17,8 +17,8 @@ SEEN = "document.querySelectorAll('.group .tile:not([hidden])').length"
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory, colour_weights):
-    colors = ColoredPictures(tmp_path_factory.mktemp("sheet"), colour_weights, each=40)
+def page(tmp_path_factory, color_weights):
+    colors = ColoredPictures(tmp_path_factory.mktemp("sheet"), color_weights, each=40)
     options = SortOptions(thresholds=Thresholds(unknown=0.2), evaluate=True)
     parameters = (colors.pictures, colors.examples, colors.out, options)
     sort_into(*parameters, source=colors.weights, cache=False)

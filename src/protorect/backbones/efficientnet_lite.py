@@ -31,7 +31,7 @@ STAGES = (
     (6, 3, 1, 320, 1),
 )
 _EARLY_BLOCKS = 3  # in the first two stages, which have large maps
-_EARLY_BATCH = 4  # images whose large maps fit into the processor's cache
+_EARLY_BATCH = 4  # images whose large maps fit into the CPU's cache
 
 
 class EfficientNetLite0(Backbone):

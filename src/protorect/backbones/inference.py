@@ -1,8 +1,8 @@
-"""Inference: from images to features, by a network made faster once it is trained.
+"""Inference: features of images, by a trained network that may be optimized for it.
 
-`embed` takes images through a network in batches. `optimize` returns a copy of a network that
-gives the same features, but for rounding, in fewer passes over the maps: batch norms are folded
-into convolutions, and on the processor activations are fused with them.
+`embed` computes features batch by batch. `optimize` returns a copy of a network that gives the same
+features, but for rounding, in fewer passes over the maps: batch norms are folded into convolutions,
+and on the CPU activations are fused with them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from protorect._utils.progress import Progress
 from protorect.backbones.base import Backbone
 from protorect.backbones.efficientnet_lite import SameConv2d
 from protorect.backbones.preprocessing import Preprocessing, to_float, to_grayscale
@@ -34,7 +33,6 @@ def embed(
     *,
     bfloat16: bool = False,
     device: str | torch.device = "cpu",
-    progress: Progress | None = None,
 ) -> NDArray[np.float32]:
     """Features (n, dim) of images (n, height, width, channels), batch by batch."""
     backbone.eval()
@@ -44,8 +42,6 @@ def embed(
         batch = preprocess(backbone, images[start : start + size], preprocessing, device)
         with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bfloat16):
             batches.append(backbone(batch).float().cpu().numpy())
-        if progress is not None:
-            progress(min(start + size, len(images)), len(images))
     return np.concatenate(batches) if batches else np.empty((0, 0), dtype=np.float32)
 
 
@@ -53,7 +49,7 @@ def preprocess(
     backbone: Backbone,
     images: NDArray[np.uint8],
     preprocessing: Preprocessing,
-    device: str | torch.device = "cpu",
+    device: str | torch.device,
 ) -> Tensor:
     """Images (n, height, width, channels) as the network takes them, (n, channels, size, size).
 
@@ -83,8 +79,8 @@ def uses_bfloat16(precision: str, device: str | torch.device = "cpu") -> bool:
         return precision == "bfloat16"
     if torch.device(device).type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
-    # A processor without instructions for bfloat16 is slower in it than in float32. The checks are
-    # private to torch: a version without them computes in float32.
+    # A CPU without instructions for bfloat16 is slower in it than in float32. The checks are
+    # private to torch: with a version that lacks them, the result is False.
     checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     return any(getattr(torch.cpu, check, bool)() for check in checks)
 
@@ -92,7 +88,7 @@ def uses_bfloat16(precision: str, device: str | torch.device = "cpu") -> bool:
 def move_network(
     network: nn.Module, device: str | torch.device, memory_format: torch.memory_format
 ) -> None:
-    """Move a network to a device, its convolutions in this memory format."""
+    """Move a network to a device, with the weights of convolutions in this memory format."""
     network.to(device)
     network.to(memory_format=memory_format)  # type: ignore[call-overload]  # torch's types lack it
 
@@ -101,8 +97,8 @@ def optimize(backbone: Backbone, *, bfloat16: bool, device: str | torch.device) 
     """A faster copy of a network for inference only, on a device; features differ by rounding."""
     copy = fold_batch_norms(backbone)
     move_network(copy, device, torch.channels_last)
-    on_processor = torch.device(device).type == "cpu"
-    return fuse_activations(copy) if on_processor and not bfloat16 else copy
+    on_cpu = torch.device(device).type == "cpu"
+    return fuse_activations(copy) if on_cpu and not bfloat16 else copy
 
 
 def fold_batch_norms(network: Backbone) -> Backbone:
@@ -112,10 +108,10 @@ def fold_batch_norms(network: Backbone) -> Backbone:
     """
     copy = deepcopy(network).eval()
     for layer in [module for module in copy.modules() if isinstance(module, nn.Sequential)]:
-        for place, (conv, norm) in enumerate(pairwise(layer)):
+        for index, (conv, norm) in enumerate(pairwise(layer)):
             if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
-                layer[place] = _padded_inside(fuse_conv_bn_eval(conv, norm))
-                layer[place + 1] = nn.Identity()
+                layer[index] = _padded_inside(fuse_conv_bn_eval(conv, norm))
+                layer[index + 1] = nn.Identity()
     return copy
 
 
@@ -138,7 +134,7 @@ def _with_even_side(maps: Tensor) -> Tensor:
 
 
 def _padded_inside(conv: nn.Conv2d) -> nn.Conv2d:
-    """A convolution with "same" padding as one that pads by itself, equally on all sides."""
+    """A convolution with "same" padding, replaced by one with torch's symmetric padding."""
     kernel, stride = conv.kernel_size[0], conv.stride[0]
     if not isinstance(conv, SameConv2d) or stride > 2 or kernel % 2 == 0:
         return conv
@@ -157,10 +153,10 @@ def _padded_inside(conv: nn.Conv2d) -> nn.Conv2d:
 
 
 class FusedConv2d(nn.Module):
-    """A convolution and the activation after it in one pass, in float32 on the processor.
+    """A convolution and the activation after it in one pass, in float32 on the CPU.
 
-    Otherwise torch reads and writes all maps once more for an activation, and reorders the kernel
-    for oneDNN at every call; in a network of thin layers that takes half of the time.
+    As two modules, torch reads and writes all maps once more for the activation, and reorders the
+    kernel for oneDNN at every call: in a network of narrow layers, half of the time.
     """
 
     def __init__(self, conv: nn.Conv2d, activation: nn.Module) -> None:
@@ -185,8 +181,8 @@ class FusedConv2d(nn.Module):
 def fuse_activations(backbone: Backbone) -> Backbone:
     """A copy of a folded network with fused convolutions, or the network itself if impossible.
 
-    The operations are those of torch's compiler and private to it, so their result is compared
-    with the plain network's first, and a torch that lacks or has changed them goes without.
+    The operations are private to torch's compiler, so their result is compared with that of the
+    plain network first; where they are missing or have changed, the network stays as it is.
     """
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return backbone
@@ -204,12 +200,12 @@ def fuse_activations(backbone: Backbone) -> Backbone:
 
 def _with_fused_convolutions(network: Backbone) -> Backbone:
     for layer in [module for module in network.modules() if isinstance(module, nn.Sequential)]:
-        for place, conv in enumerate(layer):
+        for index, conv in enumerate(layer):
             if isinstance(conv, nn.Conv2d) and type(conv) in (nn.Conv2d, StridedSameConv2d):
-                rest = range(place + 1, len(layer))
+                rest = range(index + 1, len(layer))
                 # An Identity is what is left of a folded batch norm.
-                following = next((i for i in rest if not isinstance(layer[i], nn.Identity)), place)
-                layer[place] = FusedConv2d(conv, layer[following])
+                following = next((i for i in rest if not isinstance(layer[i], nn.Identity)), index)
+                layer[index] = FusedConv2d(conv, layer[following])
                 if isinstance(layer[following], nn.ReLU | nn.ReLU6 | nn.LeakyReLU):
                     layer[following] = nn.Identity()
     return network

@@ -1,9 +1,9 @@
 """A cache of features by the content of a picture, so that they are computed only once.
 
-One SQLite file holds two tables: the features of a content under a network, and the content of a
-file when it was last read, valid while its size and time of change are the same. Several processes
-may use it at once. A damaged cache is replaced by an empty one, and where it cannot be written
-the work is done without it.
+One SQLite file holds two tables: features by network and content, and the content of each file
+when it was last read, which is valid as long as its size and modification time are the same.
+Several processes may use it at once. A damaged cache is replaced by an empty one; where it cannot
+be written, everything works without it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILL_AFTER_EVICTION = 0.8  # of the maximum
 FILE = "features.sqlite"
 _FORMAT = 1
 _TIMEOUT = 60.0  # seconds to wait for another process
-# A file that is changed within the clock's resolution after it was read would look unchanged.
+# A change within the resolution of the file system's clock would not be noticed.
 _MIN_AGE_NS = 2_000_000_000
 _SET_UP = f"""
 PRAGMA journal_mode = WAL;
@@ -41,7 +41,7 @@ _BYTES_IN_USE = """
 SELECT (page_count - freelist_count) * page_size
 FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()
 """
-# The oldest fraction of a table; the first parameter is the fraction.
+# Both delete the oldest rows of a table; the parameter is the fraction to delete.
 _EVICT_FEATURES = """
 DELETE FROM features WHERE rowid IN (SELECT rowid FROM features ORDER BY used, rowid
 LIMIT (SELECT CAST(? * count(*) AS INTEGER) + 1 FROM features))
@@ -53,7 +53,7 @@ LIMIT (SELECT CAST(? * count(*) AS INTEGER) + 1 FROM files))
 
 
 def user_cache() -> Path:
-    """The folder for caches of this user, by the custom of the operating system."""
+    """The cache folder of this user, where the operating system expects it."""
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     elif sys.platform == "win32":
@@ -64,13 +64,13 @@ def user_cache() -> Path:
 
 
 class FeatureCache:
-    """Features by content, in a file of this folder; without a folder, nothing is stored.
+    """Features by content in a file in `folder`; if that is None, nothing is stored or found.
 
-    Beyond `max_bytes`, the features that were not used for longest are removed.
+    Beyond `max_bytes`, the least recently used features are removed.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, max_bytes: int = MAX_BYTES) -> None:
-        self.problem = ""  # why the cache is not used, if it should be
+        self.problem = ""  # why the folder cannot be used; empty if it can
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
@@ -84,7 +84,7 @@ class FeatureCache:
         self._close()
 
     def known_content(self, file: str) -> bytes | None:
-        """SHA-256 of a file when it was last read, if it has not changed since."""
+        """SHA-256 of a file as it was last read, or None if it is unknown or has changed since."""
         status = _status(file)
         if status is None:
             return None
@@ -93,7 +93,7 @@ class FeatureCache:
         return rows[0][0] if rows else None
 
     def get(self, network: str, content: bytes) -> NDArray[np.float32] | None:
-        """The features of a content, if they are here."""
+        """The features (dim,) of a content, or None if they are not stored."""
         statement = "SELECT vector FROM features WHERE network = ? AND content = ?"
         rows = self._run(statement, [(network, content)])
         vector = rows[0][0] if rows else None
@@ -102,7 +102,7 @@ class FeatureCache:
         return np.frombuffer(vector, "<f4")
 
     def mark_used(self, network: str, contents: Iterable[bytes]) -> None:
-        """Note that these features were used today."""
+        """Record that these features were used today."""
         today = _today()
         self._run(
             "UPDATE features SET used = ? WHERE network = ? AND content = ? AND used < ?",
@@ -121,11 +121,11 @@ class FeatureCache:
             "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)",
             [(network, content, row.astype("<f4").tobytes(), today) for content, row in features],
         )
-        settled = time.time_ns() - _MIN_AGE_NS
+        latest = time.time_ns() - _MIN_AGE_NS
         rows = [
             (os.fsencode(file), *status, content)
             for file, content in files
-            if (status := _status(file)) is not None and status[1] < settled
+            if (status := _status(file)) is not None and status[1] < latest
         ]
         self._run("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
         if features or files:
@@ -171,7 +171,7 @@ class FeatureCache:
 
 
 def _connect(file: Path) -> sqlite3.Connection:
-    # Several threads use the connection, one at a time by a lock.
+    # Several threads use the connection; a lock makes them take turns.
     database = sqlite3.connect(file, timeout=_TIMEOUT, check_same_thread=False)
     try:
         version = database.execute("PRAGMA user_version").fetchone()[0]
@@ -185,6 +185,7 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _status(file: str) -> tuple[int, int] | None:
+    """Size and modification time in nanoseconds."""
     try:
         status = os.stat(file)
     except (OSError, ValueError):

@@ -15,7 +15,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +127,10 @@ class PartialExtraction:
     def _open_done(self, blocks: int) -> Any:
         """The bitmap; a new one if there is none for this number of blocks."""
         path = self.folder / _DONE
-        try:
+        with suppress(OSError, ValueError, EOFError):
             done = npy.open_memmap(path, "r+")
             if done.shape == (blocks,) and done.dtype == bool:
                 return done
-        except (OSError, ValueError, EOFError):
-            pass
         return create_array(path, "|b1", (blocks,))
 
 

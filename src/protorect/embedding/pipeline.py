@@ -1,7 +1,7 @@
-"""From pictures to features: each thread takes a few pictures all the way, on one core.
+"""From pictures to features: each thread reads, decodes and embeds a few pictures on one core.
 
-Reading, hashing, decoding and the network release Python's global lock, so all cores are busy, and
-no core waits for another to finish its part of a layer.
+All of these steps release Python's global interpreter lock, so all cores are busy, and no core
+waits for another to finish its part of a layer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,15 +42,17 @@ class Embedded:
     problems: tuple[FailedPicture, ...]  # pictures that could not be read
 
 
-class _Embedding(NamedTuple):
-    """The features of one picture, or the reason why there are none."""
+@dataclass
+class _Embedding:
+    """The features of one picture, or the reason why it could not be read."""
 
     picture: StoredPicture
     content: bytes = b""
-    features: NDArray[np.float32] | None = None
+    features: Any = None  # (dim,) float32
+    pixels: Any = None  # until the features are computed
     error: str = ""
     cached: bool = False  # the features are from the cache
-    opened: bool = True  # the file had to be read to know its content
+    opened: bool = True  # the file was read, because its content was not known
 
 
 def embed_pictures(
@@ -72,16 +74,15 @@ def embed_pictures(
     with worker_threads(workers, torch_threads=1) as map_chunks:
         for chunk in map_chunks(embed_chunk, chunks):
             problems += [FailedPicture(one.picture.file, one.error) for one in chunk if one.error]
-            new = [one for one in chunk if not one.error]
-            _save(new, embedder.digest, cache)
-            for one in new:
-                row: Any = one.features
+            embedded = [one for one in chunk if not one.error]
+            _save(embedded, embedder.digest, cache)
+            for one in embedded:
                 if features is None:
-                    features = _allocate(len(pictures), len(row))
-                if len(row) != features.shape[1]:
-                    lengths = sorted((len(row), features.shape[1]))
+                    features = _allocate(len(pictures), len(one.features))
+                if len(one.features) != features.shape[1]:
+                    lengths = sorted((len(one.features), features.shape[1]))
                     raise DataError(f"the network gave features of several lengths: {lengths}.")
-                features[len(readable)] = row
+                features[len(readable)] = one.features
                 readable.append(one.picture)
                 contents.append(one.content)
             done += len(chunk)
@@ -94,7 +95,7 @@ def embed_pictures(
 
 @contextmanager
 def worker_threads(workers: int, torch_threads: int) -> Iterator[Mapper]:
-    """Give a `map` that works in this many threads, each of which uses `torch_threads` of torch."""
+    """Give a `map` that works in threads, each with `torch_threads` threads of torch."""
     before = torch.get_num_threads()
     try:
         with threads(workers, partial(torch.set_num_threads, torch_threads)) as mapper:
@@ -106,39 +107,34 @@ def worker_threads(workers: int, torch_threads: int) -> Iterator[Mapper]:
 def _embed_chunk(
     pictures: Sequence[StoredPicture], embedder: Embedder, cache: FeatureCache
 ) -> list[_Embedding]:
-    chunk: list[_Embedding] = []
-    pixels: dict[int, NDArray[np.uint8]] = {}
-    for place, picture in enumerate(pictures):
-        one, decoded = _look_up(picture, embedder, cache)
-        chunk.append(one)
-        if decoded is not None:
-            pixels[place] = decoded
-    if pixels:
-        features = np.ascontiguousarray(embedder(np.stack(list(pixels.values()))), np.float32)
+    chunk = [_look_up(picture, embedder, cache) for picture in pictures]
+    new = [one for one in chunk if one.pixels is not None]
+    if new:
+        pixels = np.stack([one.pixels for one in new])
+        features = np.ascontiguousarray(embedder(pixels), np.float32)
         if not np.isfinite(features).all():
             raise DataError("the network gave features that are not finite numbers.")
-        for place, row in zip(pixels, features, strict=True):
-            chunk[place] = chunk[place]._replace(features=row)
+        for one, row in zip(new, features, strict=True):
+            one.features, one.pixels = row, None
     return chunk
 
 
-def _look_up(
-    picture: StoredPicture, embedder: Embedder, cache: FeatureCache
-) -> tuple[_Embedding, NDArray[np.uint8] | None]:
-    """The features of a picture if they are in the cache, else its pixels."""
+def _look_up(picture: StoredPicture, embedder: Embedder, cache: FeatureCache) -> _Embedding:
+    """A picture with its features if they are in the cache, else with its pixels."""
     content = None if picture.error else cache.known_content(picture.file)
     features = None if content is None else cache.get(embedder.digest, content)
     if content is not None and features is not None:
-        return _Embedding(picture, content, features, cached=True, opened=False), None
+        return _Embedding(picture, content, features, cached=True, opened=False)
     try:
         data = picture.read()
         content = hashlib.sha256(data).digest()
         features = cache.get(embedder.digest, content)
         if features is not None:
-            return _Embedding(picture, content, features, cached=True), None
-        return _Embedding(picture, content), decode(data, embedder.size, embedder.channels).pixels
+            return _Embedding(picture, content, features, cached=True)
+        decoded = decode(data, embedder.size, embedder.channels)
+        return _Embedding(picture, content, pixels=decoded.pixels)
     except UnreadableError as error:
-        return _Embedding(picture, error=str(error)), None
+        return _Embedding(picture, error=str(error))
 
 
 def _save(chunk: Sequence[_Embedding], network: str, cache: FeatureCache) -> None:
@@ -151,7 +147,7 @@ def _save(chunk: Sequence[_Embedding], network: str, cache: FeatureCache) -> Non
 
 
 def _allocate(rows: int, dim: int) -> NDArray[Any]:
-    """An array to fill; a large one is in a file, so that it need not fit into memory."""
+    """A new array, memory-mapped from a temporary file if it is large."""
     length = rows * dim * 4
     if length <= LARGEST_IN_MEMORY:
         return np.empty((rows, dim), np.float32)
@@ -162,6 +158,6 @@ def _allocate(rows: int, dim: int) -> NDArray[Any]:
             return np.memmap(file, np.float32, "w+", shape=(rows, dim))
     except OSError as error:
         raise DataError(
-            f"no room in {tempfile.gettempdir()} for {length / 1e9:.1f} GB of features: "
-            f"{error.strerror}. Name another folder in TMPDIR."
+            f"no space in {tempfile.gettempdir()} for {length / 1e9:.1f} GB of features: "
+            f"{error.strerror}. Set TMPDIR to another folder."
         ) from error

@@ -43,7 +43,7 @@ class FeatureStore:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> FeatureStore:
-        """Map a store, after checking that its files are what the manifest says."""
+        """Map the arrays of a store, after checking them against its manifest."""
         path = Path(path)
         manifest = read_manifest(path, _STORE)
         try:
@@ -71,24 +71,19 @@ def create_store(
     class_names: Sequence[str],
     provenance: dict[str, Any],
 ) -> NDArray[np.float32]:
-    """Make a store and map its features (n, dim) for writing; the manifest is written last."""
+    """Make a store and map its features (n, dim) for writing; its manifest is written last."""
     folder.mkdir()
     features = create_array(folder / FEATURES, "<f4", (len(labels), dim))
     np.save(folder / LABELS, np.asarray(labels, np.int64), allow_pickle=False)
     write_text(folder / CLASS_NAMES, json.dumps(list(class_names), indent=0) + "\n")
-    manifest = {
-        "format": _STORE.format,
-        "version": _STORE.version,
-        "shape": features.shape,
-        "dtype": "float32",
-        "made_by": provenance,
-    }
-    write_text(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    header = {"format": _STORE.format, "version": _STORE.version}
+    contents = {"shape": features.shape, "dtype": "float32", "made_by": provenance}
+    write_text(folder / MANIFEST, json.dumps(header | contents, indent=1) + "\n")
     return features
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """What features in a file or store were made by; empty if they do not say."""
+    """What the features in a file or store were made by; empty if that is not recorded."""
     if path.is_dir():
         return FeatureStore.open(path).provenance
     manifest = load_arrays(path, required=(), optional=("manifest",)).get("manifest")
@@ -110,10 +105,7 @@ def check_provenance(path: Path, stored: dict[str, Any], expected: dict[str, Any
 
 
 def is_extracted(out: Path, provenance: dict[str, Any]) -> bool:
-    """Whether `out` holds these features; DataError if it holds anything else.
-
-    An empty folder is as good as none.
-    """
+    """Whether `out` holds these features; DataError if it is neither them nor an empty folder."""
     if not out.exists() or (is_store(out) and out.is_dir() and not any(out.iterdir())):
         return False
     if is_store(out) != out.is_dir():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from protorect._utils.files import write_text, written_whole
 from protorect._utils.text import printable
-from protorect.errors import MissingExtraError
+from protorect.errors import needs_extra
 from protorect.images.find import FailedPicture
 
 if TYPE_CHECKING:
@@ -78,12 +78,8 @@ class Predictions(Sequence[Prediction]):
     @property
     def frame(self) -> pandas.DataFrame:
         """The predictions as a pandas frame, one row per picture."""
-        try:
+        with needs_extra("a frame needs pandas", "pandas"):
             import pandas
-        except ImportError as error:
-            raise MissingExtraError(
-                "a frame needs pandas, which is not installed: pip install 'protorect[pandas]'."
-            ) from error
         return pandas.DataFrame(self.columns())
 
     def columns(self) -> dict[str, list[Any]]:
@@ -121,13 +117,9 @@ def table_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def check_parquet() -> Any:
     """Import pyarrow, or raise with the line that installs it."""
-    try:
+    with needs_extra("Parquet needs pyarrow", "parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet needs pyarrow, which is not installed: pip install 'protorect[parquet]'."
-        ) from error
     return pyarrow
 
 

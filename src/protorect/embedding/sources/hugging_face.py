@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from protorect.backbones.base import Backbone
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.weights import TrainedBackbone
-from protorect.errors import DataError, MissingExtraError
+from protorect.errors import DataError, needs_extra
 
 DEFAULT_SIZE = 224
 
@@ -37,14 +37,10 @@ class PooledModel(Backbone):
 
 def load_hugging_face(name: str) -> TrainedBackbone:
     """Load a model by its name on the hub, or from a folder, with the preprocessing it states."""
-    try:
+    with needs_extra("hf: models need transformers", "hf"):
         from transformers import AutoModel
         from transformers.image_processing_base import ImageProcessingMixin
         from transformers.utils import logging
-    except ImportError as error:
-        raise MissingExtraError(
-            "hf: models need transformers, which is not installed: pip install 'protorect[hf]'."
-        ) from error
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorect._utils.files import sha256_of_file
-from protorect.errors import DataError, MissingExtraError, OptionError, unknown_name
+from protorect._utils.parameters import check_choice
+from protorect.errors import DataError, OptionError, needs_extra
 
 DEFAULT_SIZE = 224
 _Options = dict[str, tuple[float, ...]]
@@ -64,13 +65,8 @@ class OnnxEmbedder:
 
 
 def _session(path: Path) -> tuple[Any, str]:
-    try:
+    with needs_extra("onnx: networks need onnxruntime", "onnx"):
         import onnxruntime
-    except ImportError as error:
-        raise MissingExtraError(
-            "onnx: networks need onnxruntime, which is not installed: "
-            "pip install 'protorect[onnx]'."
-        ) from error
     try:
         digest = sha256_of_file(path)
         options = onnxruntime.SessionOptions()
@@ -92,8 +88,7 @@ def _parse(spelling: str) -> tuple[Path, _Options]:
     options: _Options = {}
     for item in filter(None, rest.split(",")):
         name, _, value = item.partition("=")
-        if name not in ("mean", "std", "size"):
-            raise unknown_name("option of onnx:", name, ("mean", "std", "size"))
+        check_choice("option of onnx:", name, ("mean", "std", "size"))
         try:
             options[name] = tuple(float(part) for part in value.split("/"))
         except ValueError:
