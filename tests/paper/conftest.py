@@ -1,8 +1,8 @@
-"""A folder of small feature files with manifests as `protorect extract` writes them."""
+"""Feature files as `protorect extract` writes them, and a job that measures on some of them."""
 
 import pytest
 
-from helpers.feature_files import write_features
+from helpers.paper import write_feature_sets
 from protorect.paper.feature_sets import FeatureFolder, FeatureSet
 from protorect.paper.measure import Job, Setting
 
@@ -10,13 +10,7 @@ from protorect.paper.measure import Job, Setting
 @pytest.fixture(scope="session")
 def features(tmp_path_factory):
     """Omniglot and CUB by conv64, and two data sets of Meta-Dataset, both splits of each."""
-    folder = tmp_path_factory.mktemp("features")
-    sources = [("omniglot", "conv64"), ("cub", "conv64")]
-    sources += [(f"meta-{name}", "efficientnet-lite0") for name in ("omniglot", "cu-birds")]
-    for number, source in enumerate(sources):
-        write_features(folder, *source, "val", seed=2 * number)
-        write_features(folder, *source, "test", seed=2 * number + 1)
-    return folder
+    return write_feature_sets(tmp_path_factory.mktemp("features"))
 
 
 @pytest.fixture(scope="session")

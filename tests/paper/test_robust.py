@@ -13,7 +13,7 @@ from protorect.paper.robust import mean_average_precision, robustness
 
 def test_accuracy_is_that_of_evaluate_with_distractors(job):
     settings = [replace(job.settings[0], distractors=n) for n in (0, 2)]
-    numbers = robustness(replace(job, settings=settings)).numbers
+    numbers, _ = robustness(replace(job, settings=settings))
     assert len(numbers) == 2 * 2 * 2 * 2  # settings, shots, methods, quantities
     for one in numbers:
         if one.quantity == "accuracy":

@@ -10,7 +10,7 @@ from protorect.paper.weighting import EPSILONS, weighting
 
 
 def test_curves_over_epsilon_pass_through_the_methods_of_the_paper(job):
-    study = weighting(job).figure_data
+    study = weighting(job)[1]
     spelled = ["cspn", "bd-cspn", "bd-cspn-classes"]
     results = evaluate(job.test.features, job.test.labels, spelled, shot=[1, 5], episodes=20)
     accuracy = {(one.method, one.shot): one.accuracy for one in results}
@@ -31,7 +31,7 @@ def test_curves_over_epsilon_pass_through_the_methods_of_the_paper(job):
 def test_support_share_and_cosine_by_hand(job):
     # One episode, one class at a time, as eq. (6) is printed.
     job = replace(job, settings=[replace(job.settings[0], episodes=2)])
-    curves = weighting(job).figure_data["shots"]["1"]
+    curves = weighting(job)[1]["shots"]["1"]
     features = job.test.features
     episodes = sample_episodes(job.test.labels, shot=5, episodes=2).with_shot(1)
     unit = features / np.linalg.norm(features, axis=1, keepdims=True)

@@ -8,9 +8,8 @@ from pathlib import Path
 from protorect._utils.files import check_writable, write_text
 from protorect.cli.output import print_table
 from protorect.cli.progress import progress_bar, training_progress
-from protorect.demo import Plan, demo_page, learn, measure
-from protorect.demo.page import pixels_table, span
-from protorect.demo.plan import BASE, NOVEL, QUERY, WAY
+from protorect.demo.digits import BASE, NOVEL, QUERY, WAY, Plan, learn, measure
+from protorect.demo.page import demo_page, pixels_table, span
 from protorect.report.results import results_table
 
 DESCRIPTION = """\
@@ -46,9 +45,9 @@ def run(options: argparse.Namespace) -> None:
     write_text(options.out, demo_page(result))
     print_table(
         results_table(
-            result.ablation,
+            list(result.by_network.values()),
             f"trained on the digits {span(BASE)}, tested on {span(NOVEL)}: {WAY}-way, "
-            f"{QUERY} queries, {result.episodes} episodes, accuracy in %",
+            f"{QUERY} queries, {options.episodes} episodes, accuracy in %",
         )
     )
     print_table(pixels_table(result, "the same episodes on pixels, and the gain of the network"))

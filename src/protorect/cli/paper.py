@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
     for table in measured_tables(records, sections):
         print_table(table)
     if options.html is not None:
-        write_text(options.html, render_html(paper_page(records, sections)))
+        write_text(options.html, render_html(paper_page(records, sections.values())))
         print(options.html)
     if options.docs is not None:
         trainings = (options.docs / "trainings.md").exists()

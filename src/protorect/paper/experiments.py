@@ -12,14 +12,22 @@ from protorect._utils.progress import Progress
 from protorect.errors import unknown_name
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.feature_sets import FeatureFolder, FeatureSet
-from protorect.paper.figure_data import figure_data
-from protorect.paper.measure import EPISODES, Job, Measurements, Setting, accuracy, fine_tuning
+from protorect.paper.figures import figure_data
+from protorect.paper.measure import (
+    EPISODES,
+    FINE_TUNED_EPISODES,
+    Job,
+    Measured,
+    Setting,
+    accuracy,
+    fine_tuning,
+)
 from protorect.paper.published import load_toml
 from protorect.paper.record import Measurement, Record
 from protorect.paper.robust import robustness
 from protorect.paper.weighting import weighting
 
-_MEASURES: dict[str, Callable[[Job], Measurements]] = {
+_MEASURES: dict[str, Callable[[Job], Measured]] = {
     "accuracy": accuracy,
     "fine_tuning": fine_tuning,
     "robustness": robustness,
@@ -42,11 +50,6 @@ class Experiment:
     more_tables: Sequence[int] = ()
 
     @property
-    def shown_tables(self) -> list[int]:
-        """The tables of the paper in this experiment's section."""
-        return [*self.tables, *self.more_tables]
-
-    @property
     def picture_methods(self) -> list[str]:
         """The methods that need the network and its pictures."""
         return [name for name in self.methods if name in PICTURE_METHODS]
@@ -55,12 +58,6 @@ class Experiment:
     def feature_sets(self) -> list[FeatureSet]:
         """The feature sets of the settings, each once."""
         return list(dict.fromkeys(setting.feature_set for setting in self.settings))
-
-
-def _experiment(settings: list[dict[str, Any]], **fields: Any) -> Experiment:
-    """An experiment from its fields in the TOML file."""
-    every = [setting for group in settings for setting in _settings(**group)]
-    return Experiment(settings=every, **fields)
 
 
 def _settings(
@@ -78,7 +75,10 @@ def _settings(
 
 
 EXPERIMENTS = {
-    fields["name"]: _experiment(**fields) for fields in load_toml("experiments.toml")["experiment"]
+    fields["name"]: Experiment(
+        **fields | {"settings": [one for group in fields["settings"] for one in _settings(**group)]}
+    )
+    for fields in load_toml("experiments.toml")["experiment"]
 }
 
 
@@ -100,39 +100,31 @@ def run(
 ) -> Record | None:
     """Run an experiment on the feature sets that are in the folder; None if there are none.
 
-    `episodes` limits the episodes of every setting, `fine_tuned` those that networks are fine-tuned
-    on; without them, the numbers of the protocol hold.
+    `episodes` limits the episodes of every setting; `fine_tuned` is the number of episodes in which
+    networks are fine-tuned.
     """
     start = time.perf_counter()
     numbers: list[Measurement] = []
-    files, figures = [], {}
+    files: list[dict[str, Any]] = []
+    figures = {}
     for feature_set in chosen.feature_sets:
         if folder.missing_splits(feature_set):
             continue
         val, test = folder.load(feature_set)
         settings = [
-            replace(
-                setting,
-                episodes=min(setting.episodes, episodes or setting.episodes),
-                fine_tuned=fine_tuned or setting.fine_tuned,
-            )
+            replace(setting, episodes=min(setting.episodes, episodes or setting.episodes))
             for setting in chosen.settings
             if setting.feature_set == feature_set
         ]
-        job = Job(val, test, folder, chosen.methods, settings, seed, progress)
-        measured = _MEASURES[chosen.measure](job)
-        numbers += measured.numbers
+        most = fine_tuned or FINE_TUNED_EPISODES
+        job = Job(val, test, folder, chosen.methods, settings, seed, most, progress)
+        measured, data = _MEASURES[chosen.measure](job)
+        numbers += measured
         files += [val.provenance(), test.provenance()]
-        if measured.figure_data:
-            figures[feature_set.name] = measured.figure_data
+        if data:
+            figures[feature_set.name] = data
     if not files:
         return None
-    record = Record(
-        experiment=chosen.name,
-        seed=seed,
-        seconds=time.perf_counter() - start,
-        features=tuple(files),
-        measured=tuple(numbers),
-        figure_data=figures,
-    )
+    seconds = time.perf_counter() - start
+    record = Record(chosen.name, seed, seconds, tuple(files), tuple(numbers), figures)
     return Record.from_json(record.to_json())  # rounded as in the file

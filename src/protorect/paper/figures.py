@@ -1,166 +1,253 @@
-"""Figures of the page, plotted from the data that records hold."""
+"""Figures 2 and 3 of the paper and the bias of the prototypes: their data and their plots."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, get_args
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.manifold import TSNE
+from torch import Tensor
+
+from protorect._utils.progress import Progress
+from protorect.core.functional import Options, Weighting, basic_prototypes, normalize, rectify
+from protorect.core.theory import accuracy_coefficient, class_moments, expected_accuracy
+from protorect.evaluation.episodes import Episodes
+from protorect.evaluation.evaluate import Result, evaluate
+from protorect.evaluation.features import FeatureTable
+from protorect.evaluation.tasks import TaskBatch, task_batches
+from protorect.methods import method
 from protorect.paper.feature_sets import FeatureSet
-from protorect.paper.names import QUANTITIES, WEIGHTINGS, feature_set_name, system_name
-from protorect.paper.prose import prose
+from protorect.paper.measure import QUERY, Job, Measured
 from protorect.paper.published import SHOTS
-from protorect.paper.record import Measurement
-from protorect.paper.tables import published_gain
+from protorect.paper.texts import WEIGHTING_NAMES, feature_set_name, figure, prose
 from protorect.report.page import Element, Figure
-from protorect.report.plots.accuracy import (
-    Curve,
-    accuracy_against_z,
-    accuracy_limits,
-    curves_on_log_axis,
-    grouped_bars,
-)
+from protorect.report.plots.accuracy import Curve, accuracy_against_z, accuracy_limits
 from protorect.report.plots.episodes import bias_by_class, prototypes_in_episode, queries_shifted
+
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+Z = tuple(range(QUERY + 1))
+SHOWN_CLASSES = 200  # in the plot of the bias: more dots would hide each other
+
+ByShot = dict[tuple[str, int], Result]  # by name of the method and shot
+Curves = dict[tuple[Weighting, int], list[Result]]  # by weighting of eq. (6) and shot
+
+
+def figure_data(job: Job) -> Measured:
+    """Accuracy against Z, two projections of an episode, and the bias of the prototypes.
+
+    The projected episode is the one whose accuracies are nearest to the means of the methods.
+    """
+    (setting,) = job.settings
+    features, labels = job.test.features, job.test.labels
+    episodes = job.sample_episodes(setting)
+    results, _, against_z = accuracy_over_z(features, labels, job.methods, episodes, job.progress)
+    table = FeatureTable.of(features, labels)
+    number = typical_episode([results[name, 1] for name in job.methods])
+    one_shot = episodes.with_shot(1)
+    rows = (one_shot.support, one_shot.query, one_shot.query_way)
+    (task,) = task_batches(table, Episodes(*(array[number, None] for array in rows)))
+    query_way = one_shot.query_way[number]
+    shown = {"number": number, "query_way": query_way.tolist()}
+    prototypes = _prototypes(task, torch.from_numpy(query_way))
+    return [], {
+        "episodes": setting.episodes,
+        "against_z": against_z,
+        "episode": shown | _projected(prototypes, job.seed),
+        "shift": shown | _projected(_shifted(task), job.seed),
+        "bias": {str(k): _bias(table, episodes.with_shot(k), job.seed) for k in SHOTS},
+    }
+
+
+def sweep(
+    features: NDArray[Any],
+    labels: NDArray[Any],
+    methods: Sequence[str],
+    variants: tuple[str, Sequence[float]],
+    episodes: Episodes,
+    progress: Progress | None = None,
+) -> tuple[ByShot, Curves]:
+    """Evaluate methods, and one over the values of an option with both weightings.
+
+    `variants` is its spelling up to the value, such as "bd-i:z=", and the values. Each curve has
+    one result per value.
+    """
+    spelling, values = variants
+    names = {w: [f"{spelling}{value},weighting={w}" for value in values] for w in WEIGHTINGS}
+    every = [*methods, *chain(*names.values())]
+    results = evaluate(features, labels, every, shot=SHOTS, episodes=episodes, progress=progress)
+    by_name = {(one.method, one.shot): one for one in results}
+    curves = {(w, k): [by_name[name, k] for name in names[w]] for w in WEIGHTINGS for k in SHOTS}
+    return {key: one for key, one in by_name.items() if key[0] in methods}, curves
+
+
+def accuracy_over_z(
+    features: NDArray[Any],
+    labels: NDArray[Any],
+    methods: Sequence[str],
+    episodes: Episodes,
+    progress: Progress | None = None,
+) -> tuple[ByShot, Curves, dict[str, Any]]:
+    """Evaluate methods, CSPN among them, and BD_i-CSPN for every Z; and the data of Fig. 2.
+
+    The data has the accuracy that eq. (25) expects, fitted to the accuracies of CSPN.
+    """
+    results, curves = sweep(features, labels, methods, ("bd-i:z=", Z), episodes, progress)
+    moments = class_moments(features, labels)
+    eta = accuracy_coefficient(moments, {k: results["cspn", k].accuracy for k in SHOTS})
+    expected = {str(k): expected_accuracy(moments, eta, k, Z).tolist() for k in SHOTS}
+    data = {
+        "z": list(Z),
+        "variance": moments.variance,
+        "expectation": moments.expectation,
+        "eta": eta,
+        "expected": expected,
+    }
+    for name in WEIGHTINGS:
+        data[name] = {str(shot): accuracy_data(curves[name, shot]) for shot in SHOTS}
+    return results, curves, data
+
+
+def accuracy_data(results: Sequence[Result]) -> dict[str, list[float]]:
+    """Accuracies and the half-widths of their intervals."""
+    return {name: [getattr(one, name) for one in results] for name in ("accuracy", "ci95")}
+
+
+def typical_episode(results: Sequence[Result]) -> int:
+    """Number of the episode whose accuracies are nearest to their means."""
+    return int(np.argmin(sum(np.square(one.per_episode - one.accuracy) for one in results)))
+
+
+@torch.inference_mode()
+def _prototypes(task: TaskBatch, query_way: Tensor) -> dict[str, Tensor]:
+    """Queries and basic, rectified and expected prototypes of one task, each (n, dim).
+
+    The expected prototype is the mean of all samples of a class in the episode, as in the paper.
+    """
+    support, query = task.support.materialize()[0], task.query.materialize()[0]
+    ways = int(task.labels.max()) + 1
+    options = method("bd-i:weighting=classes").options
+    samples, classes = torch.cat([support, query]), torch.cat([task.labels, query_way])
+    return {
+        "query": query,
+        "basic": basic_prototypes(task.support, task.labels, ways)[0],
+        "rectified": rectify(task.support, task.labels, task.query, ways, options).prototypes[0],
+        "expected": torch.stack([samples[classes == way].mean(dim=0) for way in range(ways)]),
+    }
+
+
+@torch.inference_mode()
+def _shifted(task: TaskBatch) -> dict[str, Tensor]:
+    """Support, queries before and after the shift, and their means, each (n, dim)."""
+    support, query = task.support.materialize()[0], task.query.materialize()[0]
+    shifted = normalize(query + support.mean(dim=0) - query.mean(dim=0))  # eq. (8)
+    means = torch.stack([part.mean(dim=0) for part in (support, query, shifted)])
+    return {"support": support, "before": query, "after": shifted, "centres": means}
+
+
+def _projected(parts: dict[str, Tensor], seed: int) -> dict[str, Any]:
+    """All parts in one t-SNE projection, each (n, 2)."""
+    points = normalize(torch.cat(list(parts.values()))).double().numpy()
+    perplexity = min(30.0, (len(points) - 1) / 3)
+    projected = TSNE(init="pca", perplexity=perplexity, random_state=seed).fit_transform(points)
+    ends = np.cumsum([len(part) for part in parts.values()])[:-1]
+    split = np.split(projected.astype(float), ends)
+    return {name: part.tolist() for name, part in zip(parts, split, strict=True)}
+
+
+@torch.inference_mode()
+def _bias(table: FeatureTable, episodes: Episodes, seed: int) -> dict[str, Any]:
+    """Angles in degrees from prototypes to the mean of all samples of their class.
+
+    One value per class, the mean over its episodes; "drawn" has those of `SHOWN_CLASSES` classes.
+    """
+    names, numbers = np.unique(table.labels, return_inverse=True)
+    class_of_row = torch.from_numpy(numbers)
+    rows = normalize(table.rows.float())
+    sums = torch.zeros(len(names), rows.shape[1]).index_add_(0, class_of_row, rows)
+    expected = normalize(sums)  # (classes, dim)
+    classes = class_of_row[torch.from_numpy(episodes.support[:, :, 0])]  # (episodes, way)
+    kinds: dict[str, Options] = {"basic": method("cspn").options}
+    kinds |= {name: method(f"bd-i:weighting={name}").options for name in WEIGHTINGS}
+    totals = torch.zeros(len(kinds), len(names), dtype=torch.float64)
+    for part, support, labels, query in task_batches(table, episodes):
+        for row, options in enumerate(kinds.values()):
+            prototypes = rectify(support, labels, query, episodes.way, options).prototypes
+            cosine = (normalize(prototypes) * expected[classes[part]]).sum(dim=-1)
+            angle = torch.rad2deg(torch.arccos(cosine.clamp(-1, 1))).double()
+            totals[row].index_add_(0, classes[part].flatten(), angle.flatten())
+    counts = torch.bincount(classes.flatten(), minlength=len(names))
+    sampled = counts.nonzero().flatten()
+    angles = dict(zip(kinds, (totals[:, sampled] / counts[sampled]).numpy(), strict=True))
+    shown = np.sort(np.random.default_rng(seed).permutation(len(sampled))[:SHOWN_CLASSES])
+    return {
+        "classes": len(sampled),
+        "mean": {kind: float(values.mean()) for kind, values in angles.items()},
+        "nearer": {kind: float((angles[kind] < angles["basic"]).mean()) for kind in WEIGHTINGS},
+        "drawn": {kind: values[shown].tolist() for kind, values in angles.items()},
+    }
 
 
 def paper_figures(data: Mapping[str, Any], features: FeatureSet) -> list[Element]:
     """Figures 2 and 3 of the paper and the bias of the prototypes, for one feature set."""
-    where, over_z = feature_set_name(features), data["against_z"]
-    theory = {name: over_z[name] for name in ("variance", "expectation", "eta")}
+    where, episode, shift = feature_set_name(features), dict(data["episode"]), dict(data["shift"])
+    numbers = {"number": episode.pop("number") + 1, "episodes": data["episodes"]}
+    del shift["number"]  # that of the same episode
+    prototypes = prototypes_in_episode(**episode, title=f"{where}: prototypes")
+    shifted = queries_shifted(**shift, title=f"{where}: the shift")
+    biases = [(data["bias"][str(shot)], shot) for shot in SHOTS]
     return [
-        _against_z(over_z, where),
-        prose("theory", **theory),
-        [_episode(data, where), _shift(data, where)],
-        [_bias(data["bias"][str(shot)], where, shot) for shot in SHOTS],
-        " ".join(_bias_text(data["bias"][str(shot)], shot) for shot in SHOTS),
+        *against_z(data["against_z"], where),
+        [
+            figure(prototypes, "episode", where=where, **numbers),
+            figure(shifted, "shift", where=where),
+        ],
+        [_bias_figure(bias, where, shot) for bias, shot in biases],
+        " ".join(_bias_text(bias, shot) for bias, shot in biases),
     ]
 
 
-def _against_z(over_z: Mapping[str, Any], where: str) -> list[Figure]:
+def against_z(data: Mapping[str, Any], where: str) -> list[Element]:
+    """Accuracy of BD_i-CSPN against Z, one figure per weighting, and what the theory assumes."""
     curves = {
         weighting: [
             Curve(
-                f"{shot}-shot",
-                over_z["z"],
-                over_z[weighting][str(shot)]["accuracy"],
-                over_z[weighting][str(shot)]["ci95"],
-                over_z["expected"][str(shot)],
+                f"{k}-shot",
+                data["z"],
+                data[weighting][k]["accuracy"],
+                data[weighting][k]["ci95"],
+                data["expected"][k],
             )
-            for shot in SHOTS
+            for k in map(str, SHOTS)
         ]
-        for weighting in WEIGHTINGS
+        for weighting in WEIGHTING_NAMES
     }
     limits = accuracy_limits([curve for both in curves.values() for curve in both])
     figures = []
-    for weighting, name in WEIGHTINGS.items():
-        described = " ".join(_curve_text(over_z, weighting, shot) for shot in SHOTS)
-        figures.append(
-            Figure(
-                accuracy_against_z(curves[weighting], f"{where}: {name}", limits),
-                alt=prose("against Z alt", where=where, weighting=name, curves=described),
-                caption=prose("against Z caption", where=where, weighting=name),
-            )
-        )
-    return figures
+    for weighting, name in WEIGHTING_NAMES.items():
+        svg = accuracy_against_z(curves[weighting], f"{where}: {name}", limits)
+        described = " ".join(_curve_text(data, weighting, shot) for shot in SHOTS)
+        figures.append(figure(svg, "against Z", where=where, weighting=name, curves=described))
+    return [figures, prose("theory", **data)]
 
 
-def _curve_text(over_z: Mapping[str, Any], weighting: str, shot: int) -> str:
-    accuracy = over_z[weighting][str(shot)]["accuracy"]
+def _curve_text(data: Mapping[str, Any], weighting: str, shot: int) -> str:
+    accuracy = data[weighting][str(shot)]["accuracy"]
     best = max(accuracy)
-    best_z = over_z["z"][accuracy.index(best)]
+    best_z = data["z"][accuracy.index(best)]
     return prose("against Z curve", shot=shot, start=accuracy[0], best=best, best_z=best_z)
 
 
-def _episode(data: Mapping[str, Any], where: str) -> Figure:
-    parts = dict(data["episode"])
-    number = parts.pop("number") + 1
-    return Figure(
-        prototypes_in_episode(**parts, title=f"{where}: prototypes"),
-        alt=prose("episode alt", where=where),
-        caption=prose("episode caption", number=number, episodes=data["episodes"]),
-    )
-
-
-def _shift(data: Mapping[str, Any], where: str) -> Figure:
-    parts = {name: part for name, part in data["shift"].items() if name != "number"}
-    return Figure(
-        queries_shifted(**parts, title=f"{where}: the shift"),
-        alt=prose("shift alt", where=where),
-        caption=prose("shift caption"),
-    )
-
-
-def _bias(bias: Mapping[str, Any], where: str, shot: int) -> Figure:
+def _bias_figure(bias: Mapping[str, Any], where: str, shot: int) -> Figure:
     shown = bias["drawn"]
-    rectified = {name: shown[weighting] for weighting, name in WEIGHTINGS.items()}
-    classes = {"shown": len(shown["basic"]), "classes": bias["classes"]}
-    return Figure(
-        bias_by_class(shown["basic"], rectified, f"{where}: bias at {shot}-shot"),
-        alt=prose("bias alt", where=where, shot=shot, **bias["mean"]),
-        caption=prose("bias caption", shot=shot, **classes),
-    )
+    rectified = {name: shown[weighting] for weighting, name in WEIGHTING_NAMES.items()}
+    svg = bias_by_class(shown["basic"], rectified, f"{where}: bias at {shot}-shot")
+    return figure(svg, "bias", where=where, shot=shot, shown=len(shown["basic"]), **bias)
 
 
 def _bias_text(bias: Mapping[str, Any], shot: int) -> str:
-    rectified = " and ".join(
-        prose(
-            "bias of a weighting",
-            mean=bias["mean"][weighting],
-            weighting=name,
-            nearer=100 * bias["nearer"][weighting],
-        )
-        for weighting, name in WEIGHTINGS.items()
-    )
-    return prose("bias", shot=shot, basic=bias["mean"]["basic"], rectified=rectified)
-
-
-def robust_figures(numbers: Sequence[Measurement], features: FeatureSet) -> list[Element]:
-    """The robust test as bars: accuracy and mAP, for one feature set."""
-    own = [one for one in numbers if FeatureSet(one.dataset, one.backbone) == features]
-    return [
-        [_robust(own, feature_set_name(features), shot, name) for shot in SHOTS]
-        for name in QUANTITIES
-        if own
-    ]
-
-
-def _robust(own: Sequence[Measurement], where: str, shot: int, quantity: str) -> Figure:
-    chosen = [one for one in own if (one.shot, one.quantity) == (shot, quantity)]
-    distractors = sorted({one.distractors for one in chosen})
-    bars = {}
-    for method in dict.fromkeys(one.method for one in chosen):
-        by_distractors = {one.distractors: one for one in chosen if one.method == method}
-        ordered = [by_distractors[number] for number in distractors]
-        ci95 = [one.ci95 or 0.0 for one in ordered]
-        bars[system_name(method)] = ([one.value for one in ordered], ci95)
-    values = [
-        f"{system_name(one.method)}, N' = {one.distractors}: {one.value:.1f} %" for one in chosen
-    ]
-    name, groups = QUANTITIES[quantity], [f"N' = {number}" for number in distractors]
-    shared = {"where": where, "shot": shot, "quantity": name}
-    return Figure(
-        grouped_bars(groups, bars, f"{name} in %", f"{where}, {shot}-shot: {name}"),
-        alt=prose("robust alt", values="; ".join(values), **shared),
-        caption=prose("robust caption", **shared),
-    )
-
-
-def weights_figures(study: Mapping[str, Any], features: FeatureSet) -> list[Figure]:
-    """Gain over CSPN against epsilon for one feature set, one figure per shot."""
-    where, figures = feature_set_name(features), []
-    for shot in SHOTS:
-        curves = study["shots"][str(shot)]
-        lines = [
-            Curve(name, study["epsilon"], curves[key]["gain"], curves[key]["gain_ci95"])
-            for key, name in WEIGHTINGS.items()
-        ]
-        svg = curves_on_log_axis(
-            lines,
-            ("ε", "gain over CSPN in points"),
-            ("published", published_gain(features, shot)),
-            f"{where}, {shot}-shot",
-        )
-        texts = (
-            prose(f"weights figure {kind}", where=where, shot=shot) for kind in ("alt", "caption")
-        )
-        figures.append(Figure(svg, *texts))
-    return figures
+    nearer = {weighting: 100 * share for weighting, share in bias["nearer"].items()}
+    return prose("bias", shot=shot, mean=bias["mean"], nearer=nearer)

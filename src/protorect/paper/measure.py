@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,19 +28,17 @@ VALIDATION_WAY = 200  # at most: more ways are slow, and Omniglot has 688 valida
 MANY_WAYS = 100  # from here on few episodes hold enough queries
 FEW_EPISODES = 30
 
+Measured = tuple[list[Measurement], dict[str, Any]]  # numbers, and the data of figures
+
 
 @dataclass(frozen=True)
 class Setting:
-    """The episodes of one measurement: features, ways, number of episodes, distractor classes.
-
-    Networks are fine-tuned on the first `fine_tuned` episodes only.
-    """
+    """The episodes of one measurement: features, ways, number of episodes, distractor classes."""
 
     feature_set: FeatureSet
     way: int = 5
     episodes: int = EPISODES
     distractors: int = 0
-    fine_tuned: int = FINE_TUNED_EPISODES
 
     @property
     def validation(self) -> tuple[int, int]:
@@ -76,14 +74,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Job:
-    """What an experiment measures on one feature set; the folder is where its pictures are."""
+    """What an experiment measures on one feature set."""
 
     val: FeatureFile
     test: FeatureFile
-    folder: FeatureFolder
+    folder: FeatureFolder  # where the pictures are
     methods: Sequence[str]
     settings: Sequence[Setting]
     seed: int = 0
+    fine_tuned: int = FINE_TUNED_EPISODES  # networks are fine-tuned on the first episodes only
     progress: Progress | None = None
 
     def choose_z(self, setting: Setting) -> list[Choice]:
@@ -125,15 +124,7 @@ def _naming(file: FeatureFile) -> Iterator[None]:
         raise OptionError(f"{file.name}: {error}") from error
 
 
-@dataclass
-class Measurements:
-    """The numbers measured on one feature set, and the data of its figures."""
-
-    numbers: list[Measurement] = field(default_factory=list)
-    figure_data: dict[str, Any] = field(default_factory=dict)
-
-
-def accuracy(job: Job) -> Measurements:
+def accuracy(job: Job) -> Measured:
     """Accuracy of each method in each setting, at 1 and 5 shots, with the Z chosen for it."""
     numbers = []
     choices: dict[tuple[int, int], list[Choice]] = {}  # settings may share their validation
@@ -154,31 +145,30 @@ def accuracy(job: Job) -> Measurements:
             setting.measurement(one.method, one.shot, Estimate(one.accuracy, one.ci95), chosen)
             for one in results
         ]
-    return Measurements(numbers)
+    return numbers, {}
 
 
-def fine_tuning(job: Job) -> Measurements:
+def fine_tuning(job: Job) -> Measured:
     """`accuracy`, and that of fine-tuned networks where their run and pictures exist.
 
     These are measured on fewer episodes; the figure data has their paired difference to CSPN.
     """
     on_features = [name for name in job.methods if name not in PICTURE_METHODS]
     on_pictures = [PICTURE_METHODS[name] for name in job.methods if name in PICTURE_METHODS]
-    measured = accuracy(replace(job, methods=on_features))
+    numbers, differences = accuracy(replace(job, methods=on_features))
     for setting in job.settings:
         if not job.folder.has_pictures(setting.feature_set):
             continue
-        fewer = replace(setting, episodes=min(setting.episodes, setting.fine_tuned))
+        fewer = replace(setting, episodes=min(setting.episodes, job.fine_tuned))
         episodes = job.sample_episodes(setting).first(fewer.episodes)
         pictures = job.folder.pictures(setting.feature_set)
         results = evaluate_fine_tuned(
             pictures, on_pictures, shot=SHOTS, episodes=episodes, progress=job.progress
         )
         cspn = evaluate(job.test.features, job.test.labels, "cspn", shot=SHOTS, episodes=episodes)
-        cspn_by_shot = {one.shot: one for one in cspn}
         for one in results:
             estimate = Estimate(one.accuracy, one.ci95)
-            measured.numbers.append(fewer.measurement(one.method, one.shot, estimate))
-            differences = measured.figure_data.setdefault(one.method, {"episodes": one.episodes})
-            differences[str(one.shot)] = one.minus(cspn_by_shot[one.shot])._asdict()
-    return measured
+            numbers.append(fewer.measurement(one.method, one.shot, estimate))
+            by_shot = differences.setdefault(one.method, {"episodes": one.episodes})
+            by_shot[str(one.shot)] = one.minus(cspn[SHOTS.index(one.shot)])._asdict()
+    return numbers, differences

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -14,74 +13,42 @@ _COLUMNS = {1: "one", 5: "five"}
 
 
 class Value(NamedTuple):
-    """A number in percent, and the half-width of its 95 % interval if there is one."""
+    """A number in percent, and the half-width of its 95 % interval if it is known."""
 
     mean: float
     ci95: float | None = None
 
 
 class Key(NamedTuple):
-    """Identifies a number; a published and a measured number with the same key are compared.
-
-    `backbone` is None where the paper does not name one. `quantity` is "accuracy" or "map".
-    """
+    """Identifies a number; a published and a measured number with the same key are compared."""
 
     dataset: str
-    backbone: str | None
+    backbone: str | None  # None where the paper does not name one
     system: str
     way: int = 5
     distractors: int = 0
-    quantity: str = "accuracy"
+    quantity: str = "accuracy"  # or "map"
 
 
-@dataclass(frozen=True)
-class Row:
-    """One system of a table: its values by shot, as far as they are printed.
-
-    Compared systems have a `setting` such as "inductive", a citation and sometimes a note. `rank`
-    is the printed rank of the 5-shot value.
-    """
+class Row(NamedTuple):
+    """One system of a table."""
 
     key: Key
-    values: Mapping[int, Value]
-    setting: str = ""
+    values: Mapping[int, Value]  # by shot, as far as they are printed
+    setting: str = ""  # of a compared system, such as "inductive"
     cite: str = ""
     note: str = ""
-    rank: int | None = None
+    rank: int | None = None  # as printed, of the 5-shot value
 
 
-@dataclass(frozen=True)
-class PublishedTable:
+class PublishedTable(NamedTuple):
     """A table of the paper."""
 
     number: int
     title: str
-    rows: tuple[Row, ...]
-    note: str = ""
-    average_rank: float | None = None
-
-
-@dataclass(frozen=True)
-class Published:
-    """All tables by number, citations by key, and the leaderboard the paper ranks itself in.
-
-    `leaderboard` has the accuracy of each system on each data set of Meta-Dataset.
-    """
-
-    tables: Mapping[int, PublishedTable]
-    citations: Mapping[str, str]
-    leaderboard: Mapping[str, Mapping[str, float]]
-
-    def values(self) -> Iterator[tuple[Key, int, Value]]:
-        """Key, shot and value of every printed number, table by table."""
-        for table in self.tables.values():
-            for row in table.rows:
-                for shot, value in row.values.items():
-                    yield row.key, shot, value
-
-    def distinct(self) -> dict[tuple[Key, int], Value]:
-        """Every printed number once, by key and shot."""
-        return {(key, shot): value for key, shot, value in self.values()}
+    rows: list[Row]
+    note: str
+    average_rank: float | None
 
 
 @cache
@@ -91,18 +58,16 @@ def load_toml(name: str) -> dict[str, Any]:
 
 
 @cache
-def published() -> Published:
-    """Load the paper's numbers."""
-    data = load_toml("published.toml")
-    board = data["leaderboard"]
-    return Published(
-        tables={table["number"]: _table(**table) for table in data["table"]},
-        citations=data["citations"],
-        leaderboard={
-            system: dict(zip(board["columns"], accuracies, strict=True))
-            for system, accuracies in board["systems"].items()
-        },
-    )
+def published_tables() -> dict[int, PublishedTable]:
+    """All tables of the paper, by number."""
+    return {table["number"]: _table(**table) for table in load_toml("published.toml")["table"]}
+
+
+@cache
+def published_values() -> dict[tuple[Key, int], Value]:
+    """Every printed number once, by key and shot."""
+    rows = (row for table in published_tables().values() for row in table.rows)
+    return {(row.key, shot): value for row in rows for shot, value in row.values.items()}
 
 
 def _table(
@@ -113,17 +78,12 @@ def _table(
     average_rank: float | None = None,
     **shared: Any,
 ) -> PublishedTable:
-    """A table whose rows all have the `shared` fields of a key."""
-    return PublishedTable(
-        number, title, tuple(_row(shared | row) for row in rows), note, average_rank
-    )
+    """A table whose rows all have the `shared` fields."""
+    read = [_row({"backbone": None} | shared | row) for row in rows]
+    return PublishedTable(number, title, read, note, average_rank)
 
 
-def _row(cells: dict[str, Any]) -> Row:
-    key = {name: cells[name] for name in Key._fields if name in cells}
-    optional = ("setting", "cite", "note", "rank")
-    return Row(
-        Key(**{"backbone": None} | key),
-        {shot: Value(*cells[name]) for shot, name in _COLUMNS.items() if name in cells},
-        **{name: cells[name] for name in optional if name in cells},
-    )
+def _row(fields: dict[str, Any]) -> Row:
+    key = Key(**{name: fields[name] for name in Key._fields if name in fields})
+    values = {shot: Value(*fields[name]) for shot, name in _COLUMNS.items() if name in fields}
+    return Row(key, values, **{name: fields[name] for name in Row._fields[2:] if name in fields})

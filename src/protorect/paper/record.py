@@ -20,22 +20,18 @@ _DECIMALS = 4
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured number: the mean over the episodes in percent, with its 95 % interval.
-
-    `method` is spelled without the chosen Z; `z` is the Z chosen on the validation classes, such as
-    "8" or "all", and None where the method has no Z or its spelling fixes it.
-    """
+    """One measured number: the mean over the episodes in percent, with its 95 % interval."""
 
     dataset: str
     backbone: str
-    method: str
+    method: str  # spelled without the chosen Z
     way: int
     shot: int
     query: int
     episodes: int
     value: float
     ci95: float | None
-    z: str | None = None
+    z: str | None = None  # chosen on validation classes, such as "8" or "all"; None if it is fixed
     distractors: int = 0
     quantity: str = "accuracy"
 
@@ -59,19 +55,14 @@ ByKey = Mapping[tuple[Key, int], Measurement]  # by key and shot
 
 @dataclass(frozen=True)
 class Record:
-    """The result of one experiment.
-
-    `features` are the files that were read: name, hash of the values, and what made them.
-    `figure_data` is what figures are plotted from, by name of the feature set; its key in the file
-    is "drawings".
-    """
+    """The result of one experiment."""
 
     experiment: str
     seed: int
     seconds: float
-    features: tuple[Mapping[str, Any], ...]
+    features: tuple[Mapping[str, Any], ...]  # files: name, hash of the values, what made them
     measured: tuple[Measurement, ...]
-    figure_data: Mapping[str, Any] = field(default_factory=dict)
+    figure_data: Mapping[str, Any]  # by name of the feature set; "drawings" in the file
     versions: Mapping[str, str] = field(
         default_factory=lambda: versions() | {"scikit-learn": version("scikit-learn")}
     )
@@ -80,7 +71,9 @@ class Record:
         """JSON text, numbers rounded."""
         content = asdict(self)
         content["drawings"] = content.pop("figure_data")
-        return json.dumps(_rounded(content), allow_nan=False, indent=1) + "\n"
+        exact = json.dumps(content, allow_nan=False)
+        rounded = json.loads(exact, parse_float=lambda text: round(float(text), _DECIMALS))
+        return json.dumps(rounded, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Record:
@@ -99,37 +92,28 @@ class Record:
         write_text(path, self.to_json())
         return path
 
-    @classmethod
-    def load(cls, path: Path) -> Record:
-        """Read what `save` wrote."""
-        try:
-            return cls.from_json(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror}.") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(
-                f"{path} is not a result of `protorect paper` ({error}). Measure it again, or "
-                "remove it."
-            ) from error
-
 
 def load_records(folder: str | os.PathLike[str]) -> list[Record]:
     """All results in a folder, in the order of their file names."""
     paths = sorted(Path(folder).glob("*.json"))
     if not paths:
         raise DataError(f"{Path(folder)} holds no results; `protorect paper --results` makes some.")
-    return [Record.load(path) for path in paths]
+    return [_load(path) for path in paths]
+
+
+def _load(path: Path) -> Record:
+    try:
+        return Record.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} is not a result of `protorect paper` ({error}). Measure it again, or remove "
+            "it."
+        ) from error
 
 
 def measured_by_key(records: Iterable[Record]) -> dict[tuple[Key, int], Measurement]:
     """Every measured number by key and shot; experiments that share one measure the same."""
     ordered = sorted(records, key=lambda record: record.experiment)
     return {(one.key, one.shot): one for record in ordered for one in record.measured}
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _rounded(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(one) for one in value]
-    return round(value, _DECIMALS) if isinstance(value, float) else value

@@ -10,6 +10,7 @@ not do so; hence the mean is over the ranked queries of the class.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import torch
@@ -22,13 +23,18 @@ from protorect.evaluation.features import FeatureTable
 from protorect.evaluation.select_z import with_choice
 from protorect.evaluation.tasks import task_batches
 from protorect.methods import Method, method
-from protorect.paper.measure import Job, Measurements
+from protorect.paper.feature_sets import FeatureSet
+from protorect.paper.measure import Job, Measured
 from protorect.paper.published import SHOTS
+from protorect.paper.record import Measurement
+from protorect.paper.texts import QUANTITIES, feature_set_name, figure, system_name
+from protorect.report.page import Element, Figure
+from protorect.report.plots.accuracy import grouped_bars
 
 TOP = 15
 
 
-def robustness(job: Job) -> Measurements:
+def robustness(job: Job) -> Measured:
     """Accuracy and mAP of each method in each setting, at 1 and 5 shots."""
     numbers = []
     choices = job.choose_z(job.settings[0])
@@ -42,7 +48,7 @@ def robustness(job: Job) -> Measurements:
                 setting.measurement(name, shot, mean_interval(values), choices, quantity)
                 for quantity, values in per_episode.items()
             ]
-    return Measurements(numbers)
+    return numbers, {}
 
 
 @torch.inference_mode()
@@ -61,12 +67,8 @@ def _per_episode(chosen: Method, table: FeatureTable, episodes: Episodes) -> dic
 def mean_average_precision(scores: Tensor, query_way: Tensor) -> Tensor:
     """Mean over the classes of the average precision of their `TOP` queries, (tasks,).
 
-    Parameters
-    ----------
-    scores
-        (tasks, n_query, ways), cosines.
-    query_way
-        (tasks, n_query), the class position of each query, or `DISTRACTOR`.
+    `scores` are (tasks, n_query, ways), `query_way` (tasks, n_query): the class position of each
+    query, or `DISTRACTOR`.
     """
     ways = torch.arange(scores.shape[-1])
     predicted = predictions(scores).unsqueeze(-1) == ways  # (tasks, n_query, ways)
@@ -77,3 +79,30 @@ def mean_average_precision(scores: Tensor, query_way: Tensor) -> Tensor:
     precision = hit.cumsum(dim=-2) / ranks
     hits = hit.sum(dim=-2)  # (tasks, ways); a class without a hit has precision 0
     return ((precision * hit).sum(dim=-2) / hits.clamp(min=1)).mean(dim=-1)
+
+
+def robust_figures(numbers: Sequence[Measurement], features: FeatureSet) -> list[Element]:
+    """The robust test as bars: accuracy and mAP, for one feature set."""
+    own = [one for one in numbers if FeatureSet(one.dataset, one.backbone) == features]
+    return [
+        [_robust(own, feature_set_name(features), shot, name) for shot in SHOTS]
+        for name in QUANTITIES
+        if own
+    ]
+
+
+def _robust(own: Sequence[Measurement], where: str, shot: int, quantity: str) -> Figure:
+    chosen = [one for one in own if (one.shot, one.quantity) == (shot, quantity)]
+    distractors = sorted({one.distractors for one in chosen})
+    bars = {}
+    for name in dict.fromkeys(one.method for one in chosen):
+        of_method = [one for one in chosen if one.method == name]
+        of_method.sort(key=lambda one: one.distractors)
+        heights, ci95 = [one.value for one in of_method], [one.ci95 or 0.0 for one in of_method]
+        bars[system_name(name)] = (heights, ci95)
+    groups, shown = [f"N' = {number}" for number in distractors], QUANTITIES[quantity]
+    values = "; ".join(
+        f"{system_name(one.method)}, N' = {one.distractors}: {one.value:.1f} %" for one in chosen
+    )
+    svg = grouped_bars(groups, bars, f"{shown} in %", f"{where}, {shot}-shot: {shown}")
+    return figure(svg, "robust", where=where, shot=shot, quantity=shown, values=values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -17,15 +19,21 @@ from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.features import FeatureTable
 from protorect.evaluation.tasks import task_batches
 from protorect.methods import METHODS
-from protorect.paper.measure import Job, Measurements
-from protorect.paper.published import SHOTS
-from protorect.paper.sweep import WEIGHTINGS, sweep
+from protorect.paper.feature_sets import FeatureSet
+from protorect.paper.figures import WEIGHTINGS, accuracy_data, sweep
+from protorect.paper.measure import Job, Measured
+from protorect.paper.published import SHOTS, Key, published_values
+from protorect.paper.texts import WEIGHTING_NAMES, feature_set_name, figure, prose
+from protorect.report.page import Element, Figure
+from protorect.report.plots.accuracy import Curve, curves_on_log_axis
+from protorect.report.results import difference_text
+from protorect.report.table import Table
 
 EPSILONS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)
 PRINTED_EPSILON = METHODS["bd-cspn"].options.epsilon
 
 
-def weighting(job: Job) -> Measurements:
+def weighting(job: Job) -> Measured:
     """Accuracy with each weighting and epsilon, its gain over CSPN, and the weight of the support.
 
     Z is the paper's 8 throughout, so that only the weights differ.
@@ -33,29 +41,27 @@ def weighting(job: Job) -> Measurements:
     (setting,) = job.settings
     features, labels = job.test.features, job.test.labels
     episodes = job.sample_episodes(setting)
-    variants = ("bd-cspn", "epsilon", EPSILONS)
-    over_epsilon = sweep(features, labels, variants, job.methods, episodes, job.progress)
+    variants = ("bd-cspn:epsilon=", EPSILONS)
+    results, curves = sweep(features, labels, job.methods, variants, episodes, job.progress)
     table = FeatureTable.of(features, labels)
     shots: dict[str, Any] = {}
     for shot in SHOTS:
-        cspn = over_epsilon.others["cspn", shot]
+        cspn = results["cspn", shot]
         shares, cosine = _support_shares(table, episodes.with_shot(shot))
         shots[str(shot)] = {"cspn": cspn.accuracy, "cosine": cosine}
         for name in WEIGHTINGS:
-            results = over_epsilon.results[name, shot]
-            gains = [one.minus(cspn) for one in results]
+            gains = [one.minus(cspn) for one in curves[name, shot]]
             shots[str(shot)][name] = {
-                "accuracy": [one.accuracy for one in results],
-                "ci95": [one.ci95 for one in results],
+                **accuracy_data(curves[name, shot]),
                 "gain": [gain.mean for gain in gains],
                 "gain_ci95": [gain.ci95 for gain in gains],
                 "support_share": shares[name],
             }
     numbers = [
         setting.measurement(name, shot, Estimate(one.accuracy, one.ci95))
-        for (name, shot), one in over_epsilon.others.items()
+        for (name, shot), one in results.items()
     ]
-    return Measurements(numbers, {"epsilon": list(EPSILONS), "shots": shots})
+    return numbers, {"epsilon": list(EPSILONS), "shots": shots}
 
 
 @torch.inference_mode()
@@ -81,3 +87,70 @@ def _support_shares(table: FeatureTable, episodes: Episodes) -> tuple[dict[str, 
     return dict(zip(WEIGHTINGS, by_weighting.tolist(), strict=True)), float(
         torch.cat(cosines).mean()
     )
+
+
+def weighting_elements(study: Mapping[str, Any], features: FeatureSet) -> list[Element]:
+    """Gain over CSPN by epsilon for one feature set: table, conclusion, one figure per shot."""
+    where, at = feature_set_name(features), study["epsilon"].index(PRINTED_EPSILON)
+    printed = {}
+    for shot in SHOTS:
+        cspn, rectified = (
+            published_values()[Key(features.dataset, features.backbone, name), shot].mean
+            for name in ("cspn", "bd-cspn")
+        )
+        printed[shot] = {"printed_gain": rectified - cspn, "printed_accuracy": rectified}
+    gains = {shot: values["printed_gain"] for shot, values in printed.items()}
+    one_shot = study["shots"]["1"]
+    answer = prose(
+        "weights answer",
+        where=where,
+        shots=" ".join(_gains_text(study, at, shot, printed[shot]) for shot in SHOTS),
+        cosine=one_shot["cosine"],
+        **{name: 100 * one_shot[name]["support_share"][at] for name in WEIGHTINGS},
+    )
+    figures = [_gain_figure(study, where, shot, gains[shot]) for shot in SHOTS]
+    return [_gain_table(study, where, gains), answer, figures]
+
+
+def _gain_table(study: Mapping[str, Any], where: str, printed: Mapping[int, float]) -> Table:
+    """Gain over CSPN by epsilon, shot and weighting, and the weight of the support at 1-shot."""
+    curves = {(k, w): study["shots"][str(k)][w] for k in SHOTS for w in WEIGHTINGS}
+    header = ["ε", *(f"{k}-shot gain, {WEIGHTING_NAMES[w]}" for k, w in curves)]
+    header += [f"support's weight at 1-shot, {name}" for name in WEIGHTING_NAMES.values()]
+    rows = []
+    for i, epsilon in enumerate(study["epsilon"]):
+        gains = [Estimate(one["gain"][i], one["gain_ci95"][i]) for one in curves.values()]
+        shares = [f"{100 * curves[1, w]['support_share'][i]:.0f} %" for w in WEIGHTINGS]
+        rows.append([f"{epsilon:g}", *map(difference_text, gains), *shares])
+    published = [f"{printed[shot]:+.2f}" for shot, _ in curves]
+    rows.append([f"published, ε = {PRINTED_EPSILON:g}", *published, "", ""])
+    return Table(prose("weights caption", where=where), header, rows)
+
+
+def _gains_text(study: Mapping[str, Any], at: int, shot: int, printed: Mapping[str, float]) -> str:
+    """The gain with both weightings at the paper's epsilon, and which is nearer to the paper's."""
+    curves = [study["shots"][str(shot)][name] for name in WEIGHTINGS]
+    gains = [curve["gain"][at] for curve in curves]
+    distances = [abs(gain - printed["printed_gain"]) for gain in gains]
+    differ = abs(gains[0] - gains[1]) > math.hypot(*(curve["gain_ci95"][at] for curve in curves))
+    nearer = list(WEIGHTING_NAMES.values())[distances.index(min(distances))]
+    return prose(
+        "weights at one shot",
+        shot=shot,
+        epsilon=PRINTED_EPSILON,
+        gains=gains,
+        accuracies=[curve["accuracy"][at] for curve in curves],
+        conclusion=f"{nearer} are nearer" if differ else "no clear difference",
+        **printed,
+    )
+
+
+def _gain_figure(study: Mapping[str, Any], where: str, shot: int, printed: float) -> Figure:
+    curves = study["shots"][str(shot)]
+    lines = [
+        Curve(label, study["epsilon"], curves[name]["gain"], curves[name]["gain_ci95"])
+        for name, label in WEIGHTING_NAMES.items()
+    ]
+    labels, title = ("ε", "gain over CSPN in points"), f"{where}, {shot}-shot"
+    svg = curves_on_log_axis(lines, labels, ("published", printed), title)
+    return figure(svg, "weights figure", where=where, shot=shot)

@@ -1,5 +1,5 @@
-from protorect.paper.names import common_names, row_names
 from protorect.paper.published import Key
+from protorect.paper.texts import common_names, row_names
 
 
 def test_row_names_show_the_fields_that_differ():

@@ -1,16 +1,37 @@
-"""The names of data sets, backbones and methods in tables and figures."""
+"""Names in tables and figures (`experiments.toml`), and hand-written texts (`prose.md`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from protorect.paper.feature_sets import FeatureSet
 from protorect.paper.published import Key, load_toml
+from protorect.report.page import Figure
 
 _NAMES: dict[str, dict[str, str]] = load_toml("experiments.toml")["names"]
 DATASETS, BACKBONES, SYSTEMS = _NAMES["datasets"], _NAMES["backbones"], _NAMES["systems"]
 QUANTITIES = _NAMES["quantities"]
-WEIGHTINGS = _NAMES["weightings"]  # the two interpretations of eq. (6)
+WEIGHTING_NAMES = _NAMES["weightings"]  # the two interpretations of eq. (6)
+
+
+def prose(heading: str, **values: Any) -> str:
+    """The text below a heading of `prose.md`, with values filled in."""
+    return _texts()[heading].format(**values)
+
+
+def figure(svg: str, heading: str, **values: Any) -> Figure:
+    """A figure whose alternative text and caption are in `prose.md`."""
+    return Figure(svg, prose(f"{heading} alt", **values), prose(f"{heading} caption", **values))
+
+
+@cache
+def _texts() -> dict[str, str]:
+    text = files("protorect.paper").joinpath("prose.md").read_text("utf-8")
+    parts = (part.partition("\n") for part in text.split("\n## ")[1:])
+    return {heading: " ".join(body.split()) for heading, _, body in parts}
 
 
 def system_name(system: str) -> str:
@@ -25,7 +46,7 @@ def feature_set_name(features: FeatureSet) -> str:
 
 def row_names(keys: Sequence[Key]) -> list[str]:
     """One name per key: the system, and every other field in which the keys differ."""
-    differs = {name: len({getattr(key, name) for key in keys}) > 1 for name in Key._fields}
+    differs = {field: len({getattr(key, field) for key in keys}) > 1 for field in Key._fields}
     names = []
     for key in keys:
         parts = {

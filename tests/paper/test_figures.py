@@ -1,13 +1,14 @@
 """The data of the figures, compared with `evaluate` and with prototypes computed by hand."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from protorect import evaluate, sample_episodes
-from protorect.paper import figure_data as module
-from protorect.paper.figure_data import figure_data
+from protorect.paper import figures
+from protorect.paper.figures import figure_data
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def normalized(rows):
 
 
 def test_curves_and_shapes(figures_job):
-    data, test = figure_data(figures_job).figure_data, figures_job.test
+    data, test = figure_data(figures_job)[1], figures_job.test
     curve = data["against_z"]["classes"]["1"]["accuracy"]
     results = evaluate(
         test.features, test.labels, "bd-i:z=4,weighting=classes", shot=[1, 5], episodes=20
@@ -35,12 +36,23 @@ def test_curves_and_shapes(figures_job):
     assert len(bias["drawn"]["basic"]) == bias["classes"] == 12
 
 
+def test_expected_accuracy_is_equation_25(figures_job):
+    data = figure_data(figures_job)[1]["against_z"]
+    for shot in (1, 5):
+        by_hand = [
+            data["eta"] * data["expectation"]
+            / math.sqrt(data["variance"] / (shot + z) + data["expectation"])
+            for z in range(16)
+        ]  # fmt: skip
+        np.testing.assert_allclose(data["expected"][str(shot)], by_hand)
+
+
 @pytest.fixture(scope="module")
 def projected(figures_job):
     """The two projected episodes before their projection, and support and queries (normalized)."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_projected", lambda parts, seed: parts)
-        data = figure_data(figures_job).figure_data
+        patch.setattr(figures, "_projected", lambda parts, seed: parts)
+        data = figure_data(figures_job)[1]
     number = data["episode"]["number"]
     episodes = sample_episodes(figures_job.test.labels, shot=5, episodes=20)
     unit = normalized(figures_job.test.features.astype(np.float64))
@@ -81,7 +93,7 @@ def test_the_shift_moves_the_mean_of_the_queries_to_that_of_the_support(projecte
 
 def test_the_bias_by_hand(figures_job):
     job = replace(figures_job, settings=[replace(figures_job.settings[0], episodes=3)])
-    bias, test = figure_data(job).figure_data["bias"]["1"], job.test
+    bias, test = figure_data(job)[1]["bias"]["1"], job.test
     episodes = sample_episodes(test.labels, shot=5, episodes=3).with_shot(1)
     unit = normalized(test.features)
     angles = {}

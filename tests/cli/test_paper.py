@@ -2,18 +2,27 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
 from helpers.feature_files import write_features
+from helpers.packed import save_weights
 from helpers.page import Reader, requests_and_scripts
+from helpers.paper import write_feature_sets, write_pictures
 from protorect.cli import main
-from protorect.paper.document import documents, experiment_sections
-from protorect.paper.record import Record, load_records
 
-ROOT = Path(__file__).parents[2]
 NAMES = ["omniglot", "ablation", "robust", "figures", "weights", "meta-dataset", "main"]
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory):
+    return write_feature_sets(tmp_path_factory.mktemp("features"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Packed pictures, a run and its features, where the experiments look for them."""
+    return write_pictures(tmp_path_factory.mktemp("paper"))
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +46,6 @@ def test_each_experiment_writes_its_result(made):
         "omniglot-conv64-test.npz",
     ]
     assert {len(one["sha256"]) for one in stored["features"]} == {64}
-
-
-def test_results_are_loaded_as_they_were_saved(made):
-    for record in load_records(made / "r"):
-        path = made / "r" / f"{record.experiment}.json"
-        assert record.save(made).read_text() == path.read_text()
-        assert Record.load(path) == record
 
 
 def test_the_page_has_every_table_and_figure_or_the_commands_that_are_missing(made):
@@ -88,16 +90,6 @@ def test_documents_show_tables_and_figures(made):
     assert "At 1-shot and ε = 10 the paper's gain is +10.38" in study
 
 
-def test_the_committed_documents_are_up_to_date(monkeypatch):
-    monkeypatch.chdir(ROOT)  # where configurations are looked for
-    records = load_records("results/paper")
-    for name, text in documents(records, experiment_sections(records), trainings=True).items():
-        committed = ROOT / "docs" / name
-        assert committed.exists(), f"{name} is missing: make results"
-        if committed.suffix == ".md":
-            assert committed.read_text() == text, f"{name} is not up to date: make results"
-
-
 def test_the_list_shows_what_can_run_and_what_is_needed(features, capsys):
     assert main(["paper", "--list", "--features", str(features)]) == 0
     shown = capsys.readouterr().out
@@ -109,6 +101,16 @@ def test_the_list_shows_what_can_run_and_what_is_needed(features, capsys):
     assert "  cannot run yet\n  mini-imagenet-wrn28-10 needs\n    protorect prepare" in shown
     assert main(["paper", "cub", "--list", "--features", str(features)]) == 0
     assert "omniglot" not in capsys.readouterr().out
+
+
+def test_the_list_shows_what_fine_tuning_needs(folder, tmp_path, capsys):
+    line = ["paper", "tft", "--list", "--features", folder.path, "--runs", folder.runs, "--data"]
+    assert main([str(word) for word in (*line, folder.data)]) == 0
+    assert "tft on" not in capsys.readouterr().out
+    assert main([str(word) for word in (*line, tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    needed = f"    protorect prepare omniglot OMNIGLOT --out {tmp_path}/omniglot\n"
+    assert f"  tft on omniglot-conv64 needs\n{needed}" in shown
 
 
 def test_an_experiment_without_features_is_skipped_and_listed(tmp_path, capsys):
@@ -137,6 +139,17 @@ def test_a_run_of_the_wrong_data_set(tmp_path, features, capsys):
     message = error_of(capsys, "omniglot", "--features", tmp_path, "--results", tmp_path / "r")
     assert "omniglot-conv64-val.npz: its data is 'cub', not 'omniglot'" in message
     assert not (tmp_path / "r").exists()
+
+
+def test_a_run_that_did_not_make_the_features(folder, tmp_path, capsys):
+    (tmp_path / "omniglot-conv64").mkdir()
+    save_weights(tmp_path / "omniglot-conv64/best.safetensors", seed=1, data="omniglot")
+    line = ["paper", "tft", "--features", folder.path, "--data", folder.data, "--runs", tmp_path]
+    assert main([*map(str, line), "--episodes", "2"]) == 2
+    shown = capsys.readouterr().err
+    assert "weights differs. Give what `protorect extract` was given." in shown
+    assert main([*map(str, line), "--fine-tuned-episodes", "1"]) == 2
+    assert "--fine-tuned-episodes is 1; it must be 2 or more." in capsys.readouterr().err
 
 
 def test_validation_and_test_features_of_different_weights(tmp_path, capsys):
