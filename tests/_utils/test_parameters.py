@@ -1,7 +1,6 @@
 """Parameters described once: what is checked, parsed and inherited."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
@@ -16,7 +15,6 @@ def as_floats(given):
     return tuple(float(number) for number in given)
 
 
-@dataclass(frozen=True)
 class Options(Parameters):
     rounds: int = parameter(3, "Number of rounds.", minimum=1)
     limit: int | None = parameter(8, "Largest number of queries.")
@@ -27,7 +25,6 @@ class Options(Parameters):
     mean: Sequence[float] | None = parameter(None, "Mean feature.", convert=as_floats)
 
 
-@dataclass(frozen=True)
 class Derived(Options):
     rounds: int = 5
     scale: float = parameter(2.0, minimum=1e-6)
@@ -109,14 +106,12 @@ def test_text_that_is_no_value_is_refused(name, text, message):
     ("annotation", "default"), [(dict[str, int], {}), (str, "text"), (Any, 1), (int | str, 1)]
 )
 def test_a_type_without_a_check_is_an_error(annotation, default):
-    cls = type("Unknown", (Parameters,), {"__annotations__": {"x": annotation}})
-    cls.x = parameter(None, "Something.")
+    fields = {"__annotations__": {"x": annotation}, "x": parameter(None, "Something.")}
     with pytest.raises(TypeError, match="no check is known"):
-        dataclass(frozen=True)(cls)(default)
+        type("Unknown", (Parameters,), fields)(default)
 
 
 def test_a_field_without_a_description_is_an_error():
-    @dataclass(frozen=True)
     class Undescribed(Parameters):
         rounds: int = 3
 

@@ -1,6 +1,5 @@
-"""Parameters of a dataclass, each described once: type, default, allowed values and meaning.
+"""Parameters, each described once: type, default, allowed values and meaning.
 
-    @dataclass(frozen=True)
     class RidgeOptions(Parameters):
         penalty: float = parameter(1.0, "Weight of the squared weights.", minimum=1e-6)
 
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, dataclass_transform, get_args, get_origin, get_type_hints
 
 from protorect.errors import OptionError, unknown_name
 
@@ -41,8 +40,12 @@ def parameter(
     return field(default=default, metadata={k: v for k, v in metadata.items() if v is not None})
 
 
+@dataclass_transform(frozen_default=True)
 class Parameters:
-    """Base class of frozen dataclasses whose fields are described by `parameter`."""
+    """Base class of sets of parameters, which are frozen dataclasses with fields by `parameter`."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
     @classmethod
     @cache

@@ -15,7 +15,6 @@ Learning" (Liu, Song, Qin, ECCV 2020); `docs/method.md` maps its symbols to thes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
@@ -30,7 +29,6 @@ Rank = Literal["cosine", "softmax"]
 Assignment = Literal["predicted", "overlapping"]
 
 
-@dataclass(frozen=True)
 class Options(Parameters):
     """The choices of prototype rectification; the defaults are BD-CSPN as printed."""
 

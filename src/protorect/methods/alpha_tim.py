@@ -12,8 +12,6 @@ Assumes that every class has some queries, not that the classes are balanced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -25,7 +23,6 @@ from protorect.methods.tim import TimOptions, adapt_prototypes
 _FEW_SHOTS, _MANY_SHOTS = 1, 5  # for which the paper gives alpha
 
 
-@dataclass(frozen=True)
 class AlphaTimOptions(TimOptions):
     """Options of alpha-TIM: those of TIM with equal weights, and alpha by the number of shots."""
 

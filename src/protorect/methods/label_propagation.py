@@ -14,8 +14,6 @@ with its cube.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -27,7 +25,6 @@ from protorect.methods._solvers.gram import joint_cosines, nearest_neighbors
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class LabelPropagationOptions(Parameters):
     """Options of the graph."""
 

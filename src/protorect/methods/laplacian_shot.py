@@ -18,8 +18,6 @@ queries and support.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -39,7 +37,6 @@ from protorect.methods.method import register
 _SCALE = 10.0  # of the cosines in the softmax of the rectification, as in the authors' code
 
 
-@dataclass(frozen=True)
 class LaplacianShotOptions(Parameters):
     """Options of the energy and of its minimization."""
 
@@ -94,13 +91,9 @@ def _span(support: UnitRows, query: UnitRows, neighbors: int) -> tuple[Span, Ten
     return GramSpan(cosines), positions
 
 
-def _products(span: Span, coefficients: Tensor) -> Tensor:
-    return span.products(span.combine(coefficients))
-
-
 def _distance_scores(span: Span, prototypes: Tensor, shift: Tensor) -> Tensor:
     """2 (x + shift).p - |p|^2, minus the squared distance up to a constant, (tasks, ways, n)."""
-    products = _products(span, prototypes)
+    products = span.products(span.combine(prototypes))
     offsets = ((2 * shift - prototypes) * products).sum(dim=-1, keepdim=True)
     return products.mul_(2).add_(offsets)
 
@@ -116,7 +109,7 @@ def _rectify(
     ways, n_support = members.shape[-2:]
     is_query = (shift < 0).to(shift.dtype)  # only queries are shifted
     vectors = torch.cat([prototypes, shift.expand(len(members), 1, -1)], dim=-2)
-    products = _products(span, vectors)
+    products = span.products(span.combine(vectors))
     products, with_shift = products[:, :ways], products[:, ways:]
     squares = squares + is_query * (2 * with_shift + (shift * with_shift).sum(dim=-1, keepdim=True))
     prototype_squares = (prototypes * products).sum(dim=-1, keepdim=True)

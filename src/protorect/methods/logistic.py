@@ -10,8 +10,6 @@ Assumes the same class proportions in support and queries: the biases learn them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
@@ -21,7 +19,6 @@ from protorect.methods._solvers.newton import fit_logistic
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class LogisticOptions(Parameters):
     """Options of the regression."""
 

@@ -10,8 +10,6 @@ attention.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -21,7 +19,6 @@ from protorect.core.unit_rows import UnitRows
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class MatchingOptions(Parameters):
     """Options of the attention."""
 

@@ -91,16 +91,8 @@ class PictureMethod(BaseMethod):
     ) -> Tensor:
         """Score the queries, (n_query, ways); the network is not changed.
 
-        Parameters
-        ----------
-        network
-            (n, channels, height, width) -> (n, dim)
-        support, query
-            (n_support, channels, height, width) and (n_query, channels, height, width)
-        labels
-            (n_support,), integers 0 .. ways - 1, each present.
-        at_once
-            Largest number of pictures in one forward pass.
+        Support and query are pictures (n, channels, height, width), labels (n_support,) integers
+        0 .. ways - 1, each present. At most `at_once` pictures are in one forward pass.
         """
         ways = int(labels.max()) + 1
         return self.function(network, support, labels, query, ways, self.options, at_once)

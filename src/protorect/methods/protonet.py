@@ -9,8 +9,6 @@ Assumes that Euclidean distances between the raw features are meaningful.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters
@@ -20,7 +18,6 @@ from protorect.methods._solvers.gram import distance_scores
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class ProtoNetOptions(Parameters):
     """No options."""
 

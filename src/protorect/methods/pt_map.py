@@ -12,7 +12,6 @@ Assumes exactly balanced classes among the queries; accuracy falls much where th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -26,7 +25,6 @@ from protorect.methods._solvers.sinkhorn import balance_exactly
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class PtMapOptions(Parameters):
     """Options of PT-MAP; the defaults are those of the authors' code."""
 

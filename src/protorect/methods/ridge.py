@@ -12,8 +12,6 @@ Assumes about as many support samples in every class: the fit is biased to a cla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -23,7 +21,6 @@ from protorect.core.unit_rows import UnitRows
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class RidgeOptions(Parameters):
     """Options of the regression."""
 

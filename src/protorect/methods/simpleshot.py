@@ -14,7 +14,6 @@ and with few samples removes part of the differences between classes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -41,7 +40,6 @@ def _finite_numbers(given: Any) -> tuple[float, ...]:
     return tuple(numbers.tolist())  # can be hashed
 
 
-@dataclass(frozen=True)
 class SimpleShotOptions(Parameters):
     """Options of SimpleShot."""
 
@@ -73,20 +71,12 @@ def simpleshot(
     support: Features, labels: Tensor, query: Features, ways: int, options: SimpleShotOptions
 ) -> Tensor:
     """Minus squared distances to the class means, up to a constant per query."""
-    support, query = _center(support, query, options)
+    if options.centre == "support" or options.base_mean is not None:
+        support, query = UnitRows.raw(support), UnitRows.raw(query)
+        mean = _base_mean(options, support) if options.base_mean else support.mean().unsqueeze(-2)
+        support, query = support.rows - mean, query.rows - mean
+    support, query = UnitRows.of(support), UnitRows.of(query)
     return distance_scores(query, basic_prototypes(support, labels, ways))
-
-
-def _center(
-    support: Features, query: Features, options: SimpleShotOptions
-) -> tuple[UnitRows, UnitRows]:
-    if options.base_mean is None and options.centre == "none":
-        return UnitRows.of(support), UnitRows.of(query)
-    support, query = UnitRows.raw(support), UnitRows.raw(query)
-    mean = (
-        support.mean().unsqueeze(-2) if options.base_mean is None else _base_mean(options, support)
-    )
-    return UnitRows.of(support.rows - mean), UnitRows.of(query.rows - mean)
 
 
 def _base_mean(options: SimpleShotOptions, support: UnitRows) -> Tensor:

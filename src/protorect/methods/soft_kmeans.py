@@ -12,8 +12,6 @@ samples do. The softmax is of squared distances: where the features are long it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -24,7 +22,6 @@ from protorect.methods._solvers.gram import distance_scores
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class SoftKMeansOptions(Parameters):
     """Options of the refinement."""
 

@@ -21,12 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, linear
 
 from protorect._utils.parameters import parameter
 from protorect.backbones.cosine_classifier import unit_length
@@ -35,7 +34,6 @@ from protorect.methods.method import register
 from protorect.methods.tft_head import TftHeadOptions
 
 
-@dataclass(frozen=True)
 class TftOptions(TftHeadOptions):
     """Options of transductive fine-tuning: those of `tft-head` and one more."""
 
@@ -68,13 +66,13 @@ def tft(
     """
     tuned = deepcopy(network).eval()
     support_parts, query_parts = torch.split(support, at_once), torch.split(query, at_once)
-    head = _head(_in_parts(tuned, support_parts), labels, ways)
-    weights = [*tuned.parameters(), *head.parameters()]
-    adam = torch.optim.Adam(weights, lr=options.learning_rate)
+    prototypes = basic_prototypes(_in_parts(tuned, support_parts), labels, ways)
+    weights, biases = unit_length(prototypes), prototypes.new_zeros(ways)
+    trained = [*tuned.parameters(), weights.requires_grad_(), biases.requires_grad_()]
+    adam = torch.optim.Adam(trained, lr=options.learning_rate)
 
     def logits(pictures: Tensor) -> Tensor:
-        cosines: Tensor = head(unit_length(tuned(pictures)))
-        return options.scale * cosines
+        return options.scale * linear(unit_length(tuned(pictures)), weights, biases)
 
     for _ in range(options.steps):
         _train_batch_norms(tuned, options.statistics == "task")
@@ -88,14 +86,6 @@ def tft(
         adam.step()
     _train_batch_norms(tuned, False)
     return _in_parts(logits, query_parts)
-
-
-def _head(features: Tensor, labels: Tensor, ways: int) -> nn.Linear:
-    """A linear layer whose rows are the normalized class means, its biases 0."""
-    head = nn.Linear(features.shape[1], ways, dtype=features.dtype, device=features.device)
-    prototypes = basic_prototypes(features, labels, ways)
-    head.load_state_dict({"weight": unit_length(prototypes), "bias": features.new_zeros(ways)})
-    return head
 
 
 def _entropies(logits: Tensor) -> Tensor:

@@ -14,8 +14,6 @@ predictions that are there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -26,7 +24,6 @@ from protorect.methods._solvers.blocks import blockwise, class_mean_weights
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class TftHeadOptions(Parameters):
     """Options of transductive fine-tuning; the defaults are those of the paper."""
 

@@ -15,8 +15,6 @@ Assumes balanced classes among the queries, which H(Y) rewards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -26,7 +24,6 @@ from protorect.methods._solvers.blocks import blockwise, class_mean_weights
 from protorect.methods.method import register
 
 
-@dataclass(frozen=True)
 class InformationOptions(Parameters):
     """Options of the mutual information, for all of its solvers."""
 
@@ -41,7 +38,6 @@ class InformationOptions(Parameters):
     )
 
 
-@dataclass(frozen=True)
 class TimOptions(InformationOptions):
     """Options of TIM-GD; the defaults are those of the paper."""
 

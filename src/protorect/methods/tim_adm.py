@@ -11,8 +11,6 @@ Assumes balanced classes among the queries, as TIM does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -23,7 +21,6 @@ from protorect.methods.method import register
 from protorect.methods.tim import InformationOptions
 
 
-@dataclass(frozen=True)
 class TimAdmOptions(InformationOptions):
     """Options of TIM-ADM, where lambda is above 0; the defaults are those of the paper."""
 

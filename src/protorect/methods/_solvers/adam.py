@@ -48,6 +48,9 @@ class LogitGradient:
 
 # What torch.optim.Adam(fused=True) calls: `tim` is 2.5 times as fast as with the formulas below.
 _FUSED_ADAM = getattr(torch, "_fused_adam_", None)
+_BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8
+_FUSED_OPTIONS = {"beta1": _BETA1, "beta2": _BETA2, "eps": _EPS}
+_FUSED_OPTIONS |= {"weight_decay": 0.0, "amsgrad": False, "maximize": False}
 
 
 class Adam:
@@ -64,26 +67,12 @@ class Adam:
     def step(self, gradient: Tensor) -> None:
         """Move the weights against the gradient."""
         self._step += self._one
-        beta1, beta2, eps = 0.9, 0.999, 1e-8
         if _FUSED_ADAM is not None:
-            _FUSED_ADAM(
-                [self._weights],
-                [gradient],
-                [self._mean],
-                [self._square],
-                [],
-                [self._step],
-                lr=self._learning_rate,
-                beta1=beta1,
-                beta2=beta2,
-                weight_decay=0.0,
-                eps=eps,
-                amsgrad=False,
-                maximize=False,
-            )
+            lists = [[x] for x in (self._weights, gradient, self._mean, self._square)]
+            _FUSED_ADAM(*lists, [], [self._step], lr=self._learning_rate, **_FUSED_OPTIONS)
             return
         step = int(self._step)
-        self._mean.lerp_(gradient, 1 - beta1)
-        self._square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        rms = (self._square / (1 - beta2**step)).sqrt_().add_(eps)
-        self._weights.addcdiv_(self._mean, rms, value=-self._learning_rate / (1 - beta1**step))
+        self._mean.lerp_(gradient, 1 - _BETA1)
+        self._square.mul_(_BETA2).addcmul_(gradient, gradient, value=1 - _BETA2)
+        rms = (self._square / (1 - _BETA2**step)).sqrt_().add_(_EPS)
+        self._weights.addcdiv_(self._mean, rms, value=-self._learning_rate / (1 - _BETA1**step))

@@ -12,8 +12,6 @@ with the samples, so that memory does not grow beyond them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -21,20 +19,13 @@ from protorect.core.unit_rows import inverse
 from protorect.methods._solvers.gram import Span
 
 
-class RidgeCosines(NamedTuple):
-    """Cosines (tasks, ways, n) of the samples with the weighted sums, and with the solution."""
-
-    sums: Tensor
-    solution: Tensor
-
-
 def ridge_cosines(
     span: Span, targets: Tensor, weights: Tensor, penalty: float, iterations: int
-) -> RidgeCosines:
-    """Fit the regression, started from zero.
+) -> tuple[Tensor, Tensor]:
+    """Cosines (tasks, ways, n) of the samples with their weighted sums and with the solution.
 
     Targets are (tasks, ways, n), weights (tasks, 1, n), or (tasks, ways, n) for one per class. The
-    samples of `span` have unit length.
+    samples of `span` have unit length. The solution starts from zero.
     """
     residual = span.combine(targets * weights)
     # Beside each vector of the algorithm its products with the samples are updated.
@@ -58,7 +49,7 @@ def ridge_cosines(
             direction = residual.addcmul(beta, direction)
             direction_products = products.addcmul_(beta, direction_products)
     norms = span.squared_norms(solution, solution_products).sqrt()
-    return RidgeCosines(sums, solution_products.mul_(inverse(norms)))
+    return sums, solution_products.mul_(inverse(norms))
 
 
 def _ratio(numerator: Tensor, denominator: Tensor) -> Tensor:

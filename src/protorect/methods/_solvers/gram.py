@@ -162,7 +162,7 @@ def distance_scores(rows: UnitRows, prototypes: Tensor) -> Tensor:
     Neither the nearest class nor a softmax over the classes depends on the constant.
     """
     # -|x - p|^2 + |x - c|^2 = 2 x.(p - c) - (p + c).(p - c) for any c. With c the mean prototype, a
-    # mean that all features share is not squared and does not drown the differences in rounding.
+    # mean that all features share is not squared, whose rounding would hide the differences.
     center = prototypes.mean(dim=-2, keepdim=True)
     directions = prototypes - center
     offsets = (directions * (prototypes + center)).sum(dim=-1)  # (tasks, ways)
