@@ -161,9 +161,16 @@ def test_a_split_with_a_missing_class(root, out):
     refused(r"1 of 3 classes are missing \(gnu\)", "folder", root, out, split=split)
 
 
-@pytest.mark.parametrize("options", [{"size": 0}, {"size": 10**6}, {"workers": 0}])
-def test_bad_options(root, out, options):
-    refused("must be", "folder", root, out, OptionError, **options)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": 0}, "size is 0; it must lie in 8 .. 1024"),
+        ({"size": 10**6}, "size is 1000000; it must"),
+        ({"workers": 0}, "workers is 0; it must be a whole number from 1 up"),
+    ],
+)
+def test_bad_options(root, out, options, message):
+    refused(message, "folder", root, out, OptionError, **options)
 
 
 def test_an_unknown_data_set(root, out):

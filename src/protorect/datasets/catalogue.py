@@ -50,8 +50,3 @@ def find_dataset(name: str) -> Dataset:
         return DATASETS[name]
     except KeyError:
         raise unknown_name("data set", name, DATASETS) from None
-
-
-def is_bright_on_dark(name: str) -> bool:
-    """Whether the data set of this name is packed as bright strokes on black."""
-    return name in DATASETS and DATASETS[name].bright_on_dark

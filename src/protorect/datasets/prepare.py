@@ -12,7 +12,7 @@ from pathlib import Path
 from protorect._utils.files import folder_written_whole
 from protorect._utils.manifest import MANIFEST
 from protorect._utils.parallel import processors
-from protorect._utils.parameters import LARGEST_SIZE
+from protorect._utils.parameters import LARGEST_SIZE, check_number, check_whole
 from protorect._utils.progress import Progress, part_of
 from protorect._utils.text import printable
 from protorect.datasets.catalogue import Dataset, find_dataset
@@ -20,7 +20,7 @@ from protorect.datasets.layouts import PicturesByClass, describe_contents, first
 from protorect.datasets.packed import FORMAT, VERSION, PackedDataset
 from protorect.datasets.packing import COLUMNS, PackingResult, pack_split
 from protorect.datasets.splits import DEFAULT_FRACTIONS, SPLITS, ClassSplit, fraction_split
-from protorect.errors import DataError, OptionError
+from protorect.errors import DataError
 
 Fractions = tuple[float, float, float]
 INDEX = "index.csv"
@@ -66,13 +66,9 @@ def prepare(
     dataset = find_dataset(name)
     dataset = dataset if channels is None else replace(dataset, channels=channels)
     size = dataset.size if size is None else size
-    if not SMALLEST_SIZE <= size <= LARGEST_SIZE:
-        raise OptionError(
-            f"size must be from {SMALLEST_SIZE} to {LARGEST_SIZE} pixels, not {size}."
-        )
+    check_number("size", size, SMALLEST_SIZE, LARGEST_SIZE)
     workers = processors() if workers is None else workers
-    if workers < 1:
-        raise OptionError(f"workers must be 1 or more, not {workers}.")
+    check_whole("workers", workers, 1)
     root, out = Path(root), Path(out)
     check_apart(root, out)
     with folder_written_whole(out) as folder:

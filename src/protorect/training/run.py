@@ -23,7 +23,7 @@ from protorect._utils.checkpoint import check_fits, load_tensors, save_tensors
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
 from protorect.backbones.weights import BEST_WEIGHTS, WEIGHTS
-from protorect.datasets.catalogue import is_bright_on_dark
+from protorect.datasets.catalogue import DATASETS
 from protorect.datasets.packed import PackedDataset
 from protorect.errors import DataError
 from protorect.training.config import TrainingConfig
@@ -88,7 +88,7 @@ class Run:
             "size": data.size,
             "mean": list(data.mean),
             "std": list(data.std),
-            "ink_high": is_bright_on_dark(data.name),
+            "ink_high": data.name in DATASETS and DATASETS[data.name].bright_on_dark,
             "data": data.name,
             "epoch": line["epoch"],
             "validation": line.get("validation"),

@@ -21,15 +21,20 @@ def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> Dataset
     """Find the Ravi CSV files beside the pictures, the three cache pickles, or class folders."""
     tables = [root / f"{name}.csv" for name in SPLITS]
     caches = [root / f"mini-imagenet-cache-{name}.pkl" for name in SPLITS]
-    if any(table.is_file() for table in tables):
-        return _from_tables(root, tables, scratch)
-    if any(cache.is_file() for cache in caches):
-        return _from_caches(root, caches, scratch)
+    for read, files in ((_from_tables, tables), (_from_caches, caches)):
+        missing = [file.name for file in files if not file.is_file()]
+        if not missing:
+            return read(files, scratch)
+        if len(missing) < len(files):
+            expected = ", ".join(file.name for file in files)
+            raise DataError(
+                f"{root} should hold {expected} together; {', '.join(missing)} is missing."
+            )
     return class_folders.find_classes(root, scratch, split)
 
 
-def _from_tables(root: Path, tables: list[Path], scratch: Path) -> DatasetPictures:
-    _check_all_exist(root, tables)
+def _from_tables(tables: list[Path], scratch: Path) -> DatasetPictures:
+    root = tables[0].parent
     listing = list_pictures(root, scratch)
     by_name = {picture.path.split("/")[-1]: picture for picture in listing.pictures}
     by_class: PicturesByClass = {}
@@ -51,8 +56,7 @@ def _rows(table: Path) -> list[tuple[str, str]]:
         raise DataError(f"cannot read {table}: {error.strerror or error}.") from error
 
 
-def _from_caches(root: Path, caches: list[Path], scratch: Path) -> DatasetPictures:
-    _check_all_exist(root, caches)
+def _from_caches(caches: list[Path], scratch: Path) -> DatasetPictures:
     by_class: PicturesByClass = {}
     for cache in caches:
         pixels, rows = _load_cache(cache)
@@ -81,10 +85,3 @@ def _load_cache(path: Path) -> tuple[NDArray[np.uint8], dict[str, list[int]]]:
         if numbers and not 0 <= min(numbers) <= max(numbers) < len(pixels):
             raise DataError(f"{path}: class {name} has rows beyond its {len(pixels)} pictures.")
     return pixels, rows
-
-
-def _check_all_exist(root: Path, files: list[Path]) -> None:
-    missing = [file.name for file in files if not file.is_file()]
-    if missing:
-        expected = ", ".join(file.name for file in files)
-        raise DataError(f"{root} should hold {expected} together; {', '.join(missing)} is missing.")
