@@ -38,8 +38,8 @@ def test_writes_tables_json_and_a_page(two_sets, tmp_path, capsys):
 def test_writes_markdown_with_its_plots(two_sets, tmp_path, capsys):
     page = tmp_path / "new" / "page.md"
     methods = ["--method", "cspn", "--method", "bd-cspn"]
-    asked = ["--episodes", "3", "--query", "5", "--markdown", str(page)]
-    assert main(["compare", *two_sets, *methods, *asked]) == 0
+    options = ["--episodes", "3", "--query", "5", "--markdown", str(page)]
+    assert main(["compare", *two_sets, *methods, *options]) == 0
     text = page.read_text()
     plots = re.findall(r"\]\((\S+\.svg)\)", text)
     assert plots == ["figures/page-1.svg", "figures/page-2.svg"]
@@ -55,9 +55,9 @@ def test_the_committed_page_shows_the_committed_results():
     for name in document["settings"]["features"]:
         section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
         columns = [column for column in document["columns"] if column["features"] == name]
-        for found in zip(*(column["results"] for column in columns), strict=True):
-            cells = [f"{result['accuracy']:.2f} ± {result['ci95']:.2f}" for result in found]
-            assert f"| {found[0]['method']} | {' | '.join(cells)} |" in section
+        for results in zip(*(column["results"] for column in columns), strict=True):
+            cells = [f"{result['accuracy']:.2f} ± {result['ci95']:.2f}" for result in results]
+            assert f"| {results[0]['method']} | {' | '.join(cells)} |" in section
 
 
 @pytest.mark.parametrize(

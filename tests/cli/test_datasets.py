@@ -1,4 +1,4 @@
-"""`protorect datasets` says of each data set what a person needs to get it."""
+"""`protorect datasets`: where to get each data set, its licence and its folders."""
 
 from protorect.cli import main
 from protorect.datasets.catalogue import DATASETS

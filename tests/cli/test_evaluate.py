@@ -1,4 +1,4 @@
-"""The command through its real entry point, and its answers to bad input."""
+"""`protorect evaluate` through its real entry point, and its errors on bad input."""
 
 import csv
 import json
@@ -98,21 +98,8 @@ def test_the_base_mean_of_a_file(files):
 
 
 def test_saved_episodes_give_the_same_results_again(files, capsys):
-    assert (
-        main(
-            [
-                "evaluate",
-                "good.npz",
-                "--episodes",
-                "30",
-                "--save-episodes",
-                "e.npz",
-                "--json",
-                "a.json",
-            ]
-        )
-        == 0
-    )
+    line = "evaluate good.npz --episodes 30 --save-episodes e.npz --json a.json"
+    assert main(line.split()) == 0
     again = "evaluate good.npz --load-episodes e.npz --way 5 --shot 1 --shot 5 --json b.json"
     assert main(again.split()) == 0
     results = [json.loads(Path(name).read_text())["results"] for name in ("a.json", "b.json")]
@@ -181,26 +168,14 @@ def test_one_episode_has_no_interval(files, capsys):
 def test_a_mistake_is_reported_in_one_sentence_and_no_file_is_written(
     files, capsys, arguments, message
 ):
-    main(
-        [
-            "evaluate",
-            "good.npz",
-            "--method",
-            "cspn",
-            "--shot",
-            "1",
-            "--episodes",
-            "3",
-            "--save-episodes",
-            "e.npz",
-        ]
-    )
+    line = "evaluate good.npz --method cspn --shot 1 --episodes 3 --save-episodes e.npz"
+    assert main(line.split()) == 0
     capsys.readouterr()
     before = sorted(os.listdir())
-    given = arguments.split()
-    if "--json" not in given:
-        given += ["--json", "out.json"]
-    assert main(["evaluate", *given]) == 2
+    words = arguments.split()
+    if "--json" not in words:
+        words += ["--json", "out.json"]
+    assert main(["evaluate", *words]) == 2
     shown = capsys.readouterr()
     assert message in shown.err
     assert shown.err.startswith("protorect: ")
@@ -234,8 +209,8 @@ def test_an_interrupt_is_not_a_traceback(files, monkeypatch, capsys):
 def test_names_are_shown_verbatim_and_in_full(files, capsys):
     os.rename("good.npz", "cub[train]:smile:.npz")
     names = [f"bd-cspn:z=4,epsilon=20.0,weighting=classes,rank={r}" for r in ("cosine", "softmax")]
-    given = [word for name in names for word in ("--method", name)]
-    assert main(["evaluate", "cub[train]:smile:.npz", "--episodes", "3", *given]) == 0
+    options = [word for name in names for word in ("--method", name)]
+    assert main(["evaluate", "cub[train]:smile:.npz", "--episodes", "3", *options]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ["cub[train]:smile:.npz", *names])
 

@@ -1,4 +1,4 @@
-"""`protorect methods` tells what there is, and docs/methods.md is what it prints."""
+"""`protorect methods`: the list, the descriptions, and docs/methods.md, which it prints."""
 
 import re
 from pathlib import Path
@@ -10,15 +10,15 @@ from protorect.methods import PICTURE_METHODS
 PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
 
 
-def test_a_line_a_method(capsys):
+def test_one_line_per_method(capsys):
     assert main(["methods"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    everyone = (METHODS | PICTURE_METHODS).values()
-    assert [line.split()[:2] for line in lines] == [[m.name, m.family] for m in everyone]
+    methods = (METHODS | PICTURE_METHODS).values()
+    assert [line.split()[:2] for line in lines] == [[m.name, m.family] for m in methods]
     assert lines[-1].endswith("needs pictures")
 
 
-def test_all_about_one(capsys):
+def test_the_description_of_named_methods(capsys):
     assert main(["methods", "bd-cspn", "cspn:z=3"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("bd-cspn (transductive): both corrections")
@@ -29,7 +29,7 @@ def test_all_about_one(capsys):
     assert max(map(len, shown.splitlines())) <= 100
 
 
-def test_an_unknown_one(capsys):
+def test_an_unknown_method_is_an_error(capsys):
     assert main(["methods", "bd-cspm"]) == 2
     assert "Did you mean 'bd-cspn'?" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""`protorect prepare` through its parser: what it prints, and how it ends on bad input."""
+"""`protorect prepare`: what it prints, and its errors on bad input."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def root(tmp_path, monkeypatch):
     return class_folders(tmp_path / "root", ["ant", "bee", "cat"])
 
 
-def test_it_says_what_was_packed_and_what_was_not(root, capsys):
+def test_it_prints_what_was_packed_and_what_was_not(root, capsys):
     for number in range(22):
         (root / "ant" / f"zero{number}.jpg").touch()
     (root / "readme.txt").touch()

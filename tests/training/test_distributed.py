@@ -1,4 +1,4 @@
-"""Two processes that train together: what they share, and how they end."""
+"""Training in two processes: the same weights in both, and errors that end both."""
 
 import copy
 import os
@@ -117,7 +117,7 @@ def test_torchrun_starts_the_command(packed, tmp_path):
 
 
 @pytest.mark.parametrize("failing", [0, 1])
-def test_an_error_in_one_process_ends_both_with_one_sentence(packed, tmp_path, failing):
+def test_an_error_in_one_process_ends_both_with_one_message(packed, tmp_path, failing):
     options = ("--out", tmp_path / "run", *OPTIONS)
     commands = [("train", packed, *options), ("train", packed, *options)]
     commands[failing] = ("train", tmp_path / "nothing", *options)

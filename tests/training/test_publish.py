@@ -1,4 +1,4 @@
-"""The command that publishes the weights of a run."""
+"""`protorect publish`: the weights of a run with their model card."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Event files beside the log, and the sentence where the package for them is missing."""
+"""Event files beside the log, and the error where the package for them is missing."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ def read(folder):
 
     events = EventAccumulator(str(folder)).Reload()
     names = events.Tags()["scalars"]
-    values = {name: {one.step: one.value for one in events.Scalars(name)} for name in names}
+    values = {name: {event.step: event.value for event in events.Scalars(name)} for name in names}
     [text] = events.Tensors("configuration/text_summary")[:1]
     return values, make_ndarray(text.tensor_proto).item().decode()
 

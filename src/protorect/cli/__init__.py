@@ -13,8 +13,8 @@ from protorect import __version__
 from protorect._utils.memory import keep_freed_memory
 from protorect.errors import PartialError, ProtorectError
 
-# Each command is a module of this package with DESCRIPTION, add_arguments and run. It is imported
-# when the command is chosen, so that `protorect --help` does not wait for torch.
+# Each command is a module of this package: its docstring is the help, and it has add_arguments and
+# run. It is imported when the command is chosen, so that `protorect --help` does not import torch.
 COMMANDS = {
     "sort": "sort pictures into class folders, from a few examples",
     "undo": "undo what `protorect sort` did",
@@ -81,7 +81,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         )
         if name == chosen:
             module = import_module(f"protorect.cli.{name}")
-            command.description = module.DESCRIPTION
+            command.description = module.__doc__
             module.add_arguments(command)
             command.set_defaults(run=module.run)
     return parser.parse_args(arguments)

@@ -1,4 +1,10 @@
-"""`protorect compare`: compare methods on several feature sets in several settings."""
+"""Compare methods on the same episodes of every feature set, in three settings.
+
+The settings are balanced classes, unbalanced classes, and distractor classes among the queries.
+Prints accuracy with 95 % intervals, speed, mean ranks and the critical difference between ranks.
+
+FEATURES is what `protorect extract` wrote, or any .npz with features (n, dim) and labels (n,).
+"""
 
 from __future__ import annotations
 
@@ -16,14 +22,6 @@ from protorect.methods import METHODS, chosen_methods
 from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
 from protorect.report.page import render_html, render_markdown
 
-DESCRIPTION = """\
-Compare methods on the same episodes of every feature set, in three settings: balanced classes,
-unbalanced classes, and distractor classes among the queries. Prints accuracy with 95 % intervals,
-speed, mean ranks and the critical difference between ranks.
-
-FEATURES is what `protorect extract` wrote, or any .npz with features (n, dim) and labels (n,).
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
@@ -35,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--query", type=int, default=15, help="queries per class (%(default)s)")
     add("--episodes", type=int, default=600, help="in every setting (%(default)s)")
     add("--seed", type=int, default=0, help="of the episodes (%(default)s)")
-    add(
-        "--dirichlet", type=float, default=2.0, help="alpha of the unbalanced classes (%(default)s)"
-    )
+    add("--dirichlet", type=float, default=2.0, help="alpha of unbalanced classes (%(default)s)")
     add("--distractors", type=int, default=5, help="distractor classes (%(default)s)")
     add("--json", type=Path, metavar="OUT.json", help="write the results")
     add("--html", type=Path, metavar="OUT.html", help="write a page with tables and plots")

@@ -1,12 +1,10 @@
-"""`protorect datasets`: the known data sets, and what their folders must look like."""
+"""List the data sets that `protorect prepare` knows, and what their folders must look like."""
 
 from __future__ import annotations
 
 import argparse
 
 from protorect.datasets.catalogue import DATASETS, Dataset
-
-DESCRIPTION = "List the data sets that `protorect prepare` knows."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,9 @@
-"""`protorect demo`: few-shot learning on handwritten digits, as tables and a page."""
+"""Show few-shot learning on handwritten digits, as tables and a page.
+
+Train a small network on five of scikit-learn's handwritten digits, which need no download, compare
+the methods on the other five, and write the results as one HTML page with tables and figures.
+Takes about a minute on two processors.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +17,11 @@ from protorect.demo.digits import BASE, NOVEL, QUERY, WAY, Plan, learn, measure
 from protorect.demo.page import demo_page, pixels_table, span
 from protorect.report.results import results_table
 
-DESCRIPTION = """\
-Train a small network on five of scikit-learn's handwritten digits, which need no download, compare
-the methods on the other five, and write the results as one HTML page with tables and figures.
-Takes about a minute on two processors.
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
-    add(
-        "--out",
-        type=Path,
-        default=Path("protorect-demo.html"),
-        metavar="PAGE.html",
-        help="file of the page (%(default)s)",
-    )
+    add("--out", type=Path, default="protorect-demo.html", metavar="F.html", help="(%(default)s)")
     add("--episodes", type=int, default=600, help="number of episodes (%(default)s)")
     add("--epochs", type=int, default=8, help="epochs of the training (%(default)s)")
     add("--seed", type=int, default=0, help="of the training and the episodes (%(default)s)")

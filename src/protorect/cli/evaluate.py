@@ -1,4 +1,14 @@
-"""`protorect evaluate`: compare methods on the same episodes of a set of features."""
+"""Compare methods on the same few-shot episodes, with 95 % intervals.
+
+FEATURES is a .npz file with `features` (n, dim), `labels` (n,) and optionally `class_names`, or a
+folder that `protorect extract` made; by default a class needs 20 rows, 5 shots and 15 queries.
+
+`protorect methods` lists the methods and `protorect methods NAME` describes the options of one,
+which are written after its name: bd-cspn:z=4,rank=softmax
+
+tft fine-tunes the network for each episode, so it needs what made FEATURES: --network and
+--pictures, as they were given to `protorect extract`.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +43,6 @@ from protorect.methods import (
 from protorect.methods.registry import ALL
 from protorect.report.results import results_csv, results_json, results_table
 
-DESCRIPTION = """\
-Compare methods on the same few-shot episodes, with 95 % intervals.
-
-FEATURES is a .npz file with `features` (n, dim), `labels` (n,) and optionally `class_names`, or a
-folder that `protorect extract` made; by default a class needs 20 rows, 5 shots and 15 queries.
-
-`protorect methods` lists the methods and `protorect methods NAME` describes the options of one,
-which are written after its name: bd-cspn:z=4,rank=softmax
-
-tft fine-tunes the network for each episode, so it needs what made FEATURES: --network and
---pictures, as they were given to `protorect extract`.
-"""
 SAMPLING = {"way": 5, "query": 15, "episodes": 600, "seed": 0, "dirichlet": None, "distractors": 0}
 SHOTS = [1, 5]
 
@@ -53,62 +51,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
     add("features", metavar="FEATURES", type=Path)
-    add(
-        "--method",
-        action="append",
-        metavar="NAME",
-        help="repeat for several, or all; the paper's five if not given",
-    )
+    add("--method", action="append", metavar="NAME", help="repeat; or all (the paper's five)")
     add("--way", type=int, help="classes in an episode (5)")
-    add(
-        "--shot",
-        type=int,
-        action="append",
-        help="support samples per class; repeat (1 and 5; with --load-episodes, the file's)",
-    )
+    add("--shot", type=int, action="append", help="support samples per class; repeat (1 and 5)")
     add("--query", type=int, help="queries per class (15)")
     add("--episodes", type=int, help="how many (600)")
     add("--seed", type=int, help="the same seed samples the same episodes (0)")
     add("--dirichlet", type=float, metavar="ALPHA", help="queries per class from Dirichlet(ALPHA)")
     add("--distractors", type=int, metavar="CLASSES", help="add queries of this many other classes")
-    files = parser.add_mutually_exclusive_group()
-    files.add_argument(
-        "--load-episodes", type=Path, metavar="F.npz", help="use the episodes in this file"
-    )
-    files.add_argument(
-        "--save-episodes", type=Path, metavar="F.npz", help="write the episodes to this file"
-    )
-    add(
-        "--validation",
-        type=Path,
-        metavar="FEATURES.npz",
-        help="choose Z for each method and shot on episodes of these classes",
-    )
+    file = parser.add_mutually_exclusive_group().add_argument
+    file("--load-episodes", type=Path, metavar="F.npz", help="use these episodes and their shots")
+    file("--save-episodes", type=Path, metavar="F.npz", help="write the episodes to this file")
+    add("--validation", type=Path, metavar="F.npz", help="choose Z per method and shot on these")
     add("--json", type=Path, metavar="OUT.json", help="write the results")
     add("--csv", type=Path, metavar="OUT.csv", help="write the results")
-    add(
-        "--predictions",
-        type=Path,
-        metavar="OUT.npz",
-        help="write the position 0 .. way - 1 predicted for each query of the episodes",
-    )
-    add(
-        "--base",
-        type=Path,
-        metavar="BASE.npz",
-        help="features of the base classes, whose mean simpleshot subtracts (none)",
-    )
-    add(
-        "--network",
-        metavar="RUN",
-        help="for tft: the run, weights or pretrained name that made the features",
-    )
-    add(
-        "--pictures",
-        type=Path,
-        metavar="PACKED",
-        help="for tft: the packed pictures that the features are of",
-    )
+    add("--predictions", type=Path, metavar="F.npz", help="write predicted classes, 0 .. way - 1")
+    add("--base", type=Path, metavar="F.npz", help="base classes, whose mean simpleshot subtracts")
+    add("--network", metavar="RUN", help="for tft: the run or weights that made the features")
+    add("--pictures", type=Path, metavar="PACKED", help="for tft: the pictures of the features")
     add("--device", help="where to compute, as a torch device (cpu)")
 
 
@@ -143,9 +103,8 @@ def run(options: argparse.Namespace) -> None:
     results.sort(key=lambda result: (shots.index(result.shot), order.index(result.method)))
 
     title = f"{options.features.name}: {episodes.way}-way, {len(episodes)} episodes, accuracy in %"
-    print_table(
-        results_table(results, title)
-    )  # first, so that it is shown if a file cannot be written
+    # Before the files, so that the results are shown even if a file cannot be written.
+    print_table(results_table(results, title))
     for choice in choices:
         print(f"{choice.method}, {choice.shot}-shot: Z = {z_text(choice.z)}")
     if options.save_episodes is not None:

@@ -1,4 +1,12 @@
-"""`protorect extract`: features of pictures by a trained backbone."""
+"""Write the features of pictures by a trained backbone, for `protorect evaluate`.
+
+SOURCE is the folder of a run, a .safetensors file of weights, or the name of weights that come with
+the package. PICTURES is what `protorect prepare` made, or a folder of class folders.
+
+OUT is a .npz file, or, for large sets, a folder whose arrays are memory-mapped when read. It
+records which weights, pictures and preprocessing made it. To continue an interrupted extraction,
+give the same command again; the features so far are in OUT.partial.
+"""
 
 from __future__ import annotations
 
@@ -11,41 +19,20 @@ from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
 from protorect.embedding.extract import extract
 
-_NAMES = ", ".join([*pretrained_weights(), "efficientnet-lite0 (ImageNet)"])
-DESCRIPTION = f"""\
-Write the features of pictures for `protorect evaluate`.
-
-SOURCE is the folder of a run, a .safetensors file of weights, or the name of weights that come with
-the package: {_NAMES}.
-PICTURES is what `protorect prepare` made, or a folder of class folders.
-
-OUT is a .npz file, or, for large sets, a folder whose arrays are memory-mapped when read. It
-records which weights, pictures and preprocessing made it. To continue an interrupted extraction,
-give the same command again; the features so far are in OUT.partial.
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
+    names = ", ".join([*pretrained_weights(), "efficientnet-lite0 (ImageNet)"])
+    parser.epilog = f"weights that come with the package: {names}"
     add("source", metavar="SOURCE")
     add("pictures", metavar="PICTURES", type=Path)
     add("--split", default="test", help="of a prepared data set: train, val or test (%(default)s)")
     add("--out", type=Path, required=True, metavar="OUT", help="the file or folder to write")
-    add(
-        "--precision",
-        default="auto",
-        choices=("auto", "bfloat16", "float32"),
-        help="of the network (%(default)s: bfloat16 where the processor is fast at it)",
-    )
+    precisions = ("auto", "bfloat16", "float32")
+    add("--precision", default="auto", choices=precisions, help="auto: bfloat16 where it is fast")
     add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
-    add(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="batches computed at the same time, in threads that share the cores (%(default)s)",
-    )
+    add("--workers", type=int, default=1, metavar="N", help="threads, one batch each (%(default)s)")
 
 
 def run(options: argparse.Namespace) -> None:

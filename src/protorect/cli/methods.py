@@ -1,4 +1,4 @@
-"""`protorect methods`: the methods, where they come from and their options."""
+"""List the methods that `protorect evaluate --method` takes, or describe some in full."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import argparse
 
 from protorect.methods import METHODS, PICTURE_METHODS, chosen_with_pictures
 from protorect.methods.description import method_text, methods_page
-
-DESCRIPTION = "List the methods that `protorect evaluate --method` takes."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

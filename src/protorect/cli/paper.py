@@ -1,26 +1,7 @@
-"""`protorect paper`: the tables and figures of the paper, published and measured."""
+"""Measure the tables and figures of "Prototype Rectification for Few-Shot Learning" again.
 
-from __future__ import annotations
-
-import argparse
-import sys
-from pathlib import Path
-
-from protorect._utils.files import check_writable, write_text
-from protorect.cli.output import check_outputs, print_table
-from protorect.cli.progress import progress_bar
-from protorect.errors import OptionError
-from protorect.paper.document import documents, experiment_sections, measured_tables, paper_page
-from protorect.paper.experiments import EXPERIMENTS, Experiment, experiment
-from protorect.paper.experiments import run as run_experiment
-from protorect.paper.feature_sets import FeatureFolder
-from protorect.paper.record import Record, load_records
-from protorect.report.page import render_html
-
-DESCRIPTION = """\
-Measure the tables and figures of "Prototype Rectification for Few-Shot Learning" again and show
-them beside the published numbers. NAME is an experiment: main, meta-dataset, ablation, backbones,
-tft, omniglot, cub, higher-way, robust, figures, weights; without a name, all of them run.
+They are shown beside the published numbers. NAME is an experiment: main, meta-dataset, ablation,
+backbones, tft, omniglot, cub, higher-way, robust, figures, weights; all run if none is named.
 
 Features are read from a folder, from files such as omniglot-conv64-test.npz and
 omniglot-conv64-val.npz, as `protorect extract` writes them. Data sets without features are skipped
@@ -29,70 +10,54 @@ networks, in tft, also needs the packed pictures and the training runs, in folde
 and omniglot-conv64.
 """
 
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+
+from protorect._utils.files import check_writable, write_text
+from protorect.cli.output import check_outputs, print_table
+from protorect.cli.progress import progress_bar
+from protorect.errors import OptionError
+from protorect.paper.document import documents, experiment_sections, measured_tables, paper_page
+from protorect.paper.experiments import EXPERIMENTS, Experiment
+from protorect.paper.experiments import experiment as experiment_named
+from protorect.paper.experiments import run as run_experiment
+from protorect.paper.feature_sets import FeatureFolder
+from protorect.paper.record import Record, load_records
+from protorect.report.page import render_html
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME")
-    add(
-        "--list",
-        action="store_true",
-        help="list the experiments, and the commands for missing features",
-    )
-    add(
-        "--features",
-        type=Path,
-        default=Path("features"),
-        metavar="DIR",
-        help="folder of feature files (%(default)s)",
-    )
-    add(
-        "--data",
-        type=Path,
-        default=Path("data"),
-        metavar="DIR",
-        help="folder of packed data sets, for tft (%(default)s)",
-    )
-    add(
-        "--runs",
-        type=Path,
-        default=Path("runs"),
-        metavar="DIR",
-        help="folder of training runs, for tft (%(default)s)",
-    )
+    add("--list", action="store_true", help="list experiments, and commands for missing features")
+    folder = partial(add, type=Path, metavar="DIR")
+    folder("--features", default="features", help="folder of feature files (%(default)s)")
+    folder("--data", default="data", help="folder of packed data sets, for tft (%(default)s)")
+    folder("--runs", default="runs", help="folder of training runs, for tft (%(default)s)")
     add("--episodes", type=int, metavar="N", help="limit the number of episodes")
-    add(
-        "--fine-tuned-episodes",
-        type=int,
-        metavar="N",
-        help="number of episodes in which whole networks are fine-tuned (100)",
-    )
+    add("--fine-tuned-episodes", type=int, metavar="N", help="fine-tune networks in N (100)")
     add("--seed", type=int, default=0, help="seed of the episodes (%(default)s)")
-    add("--results", type=Path, metavar="DIR", help="write NAME.json for each experiment")
-    add(
-        "--from-results",
-        type=Path,
-        metavar="DIR",
-        help="measure nothing, show the results in this folder",
-    )
+    folder("--results", help="write NAME.json for each experiment")
+    folder("--from-results", help="measure nothing, show the results in this folder")
     add("--html", type=Path, metavar="PAGE.html", help="write one HTML page")
-    add(
-        "--docs",
-        type=Path,
-        metavar="DIR",
-        help="write results.md, weights.md and their figures",
-    )
+    folder("--docs", help="write results.md, weights.md and their figures")
 
 
 def run(options: argparse.Namespace) -> None:
     """List the experiments, or run them, print their tables and write the requested files."""
-    chosen = [experiment(name) for name in dict.fromkeys(options.names)]
+    chosen = [experiment_named(name) for name in dict.fromkeys(options.names or EXPERIMENTS)]
+    folder = FeatureFolder(options.features, options.data, options.runs)
     if options.list:
-        _list(chosen or list(EXPERIMENTS.values()), _folder(options))
+        _list(chosen, folder)
         return
     _check(options)
     check_outputs([options.html])
-    records = _records(chosen or list(EXPERIMENTS.values()), options)
+    records = _records(chosen, folder, options)
     sections = experiment_sections(records)
     for table in measured_tables(records, sections):
         print_table(table)
@@ -117,18 +82,20 @@ def _check(options: argparse.Namespace) -> None:
             raise OptionError(f"--{name.replace('_', '-')} is {number}; it must be 2 or more.")
 
 
-def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Record]:
+def _records(
+    chosen: list[Experiment], folder: FeatureFolder, options: argparse.Namespace
+) -> list[Record]:
     """Run the experiments, saving each record at once; or load the records of a folder."""
     if options.from_results is not None:
         return load_records(options.from_results)
     records = []
-    for one in chosen:
+    for experiment in chosen:
         if options.results is not None:
-            check_writable(options.results / f"{one.name}.json")
-        with progress_bar(one.name) as progress:
+            check_writable(options.results / f"{experiment.name}.json")
+        with progress_bar(experiment.name) as progress:
             record = run_experiment(
-                one,
-                _folder(options),
+                experiment,
+                folder,
                 episodes=options.episodes,
                 fine_tuned=options.fine_tuned_episodes,
                 seed=options.seed,
@@ -136,8 +103,8 @@ def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Reco
             )
         if record is None:
             print(
-                f"{one.name}: no features in {options.features}; "
-                f"`protorect paper {one.name} --list` shows how to make them",
+                f"{experiment.name}: no features in {options.features}; "
+                f"`protorect paper {experiment.name} --list` shows how to make them",
                 file=sys.stderr,
             )
             continue
@@ -147,24 +114,22 @@ def _records(chosen: list[Experiment], options: argparse.Namespace) -> list[Reco
     return records
 
 
-def _folder(options: argparse.Namespace) -> FeatureFolder:
-    return FeatureFolder(options.features, options.data, options.runs)
-
-
 def _list(chosen: list[Experiment], folder: FeatureFolder) -> None:
-    for one in chosen:
-        missing = {features: folder.missing_splits(features) for features in one.feature_sets}
+    for experiment in chosen:
+        missing = {
+            features: folder.missing_splits(features) for features in experiment.feature_sets
+        }
         ready = [features for features, splits in missing.items() if not splits]
         names = ", ".join(features.name for features in ready)
-        tables = f" (Table {', '.join(map(str, one.tables))})" if one.tables else ""
-        print(f"{one.name}: {one.title}{tables}")
+        tables = f" (Table {', '.join(map(str, experiment.tables))})" if experiment.tables else ""
+        print(f"{experiment.name}: {experiment.title}{tables}")
         print(f"  can run on {names}" if ready else "  cannot run yet")
         for features, splits in missing.items():
             if splits:
                 _print_commands(f"{features.name} needs", folder.commands([(features, splits)]))
-        for features in ready if one.picture_methods else ():
+        for features in ready if experiment.picture_methods else ():
             if not folder.has_pictures(features):
-                methods = ", ".join(one.picture_methods)
+                methods = ", ".join(experiment.picture_methods)
                 commands = folder.commands([(features, ())])
                 _print_commands(f"{methods} on {features.name} needs", commands)
 

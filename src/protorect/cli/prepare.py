@@ -1,4 +1,10 @@
-"""`protorect prepare`: index and pack a data set."""
+"""Index and pack a data set: one memory-mapped array of pictures per split.
+
+Every picture is hashed, decoded, rotated upright, cropped to its central square and resized.
+
+DATASET is one of those that `protorect datasets` lists; `folder` is any folder of class folders.
+ROOT is the folder or archive as it was downloaded.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +17,6 @@ from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import prepare
 from protorect.datasets.splits import ClassSplit, parse_fractions, split_from_file
 
-DESCRIPTION = """\
-Index and pack a data set: every picture is hashed, decoded, rotated upright, cropped to its
-central square, resized and written to one memory-mapped array per split.
-
-DATASET is one of those that `protorect datasets` lists; `folder` is any folder of class folders.
-ROOT is the folder or archive as it was downloaded.
-"""
 _SHOWN = 20
 
 
@@ -27,12 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("dataset", metavar="DATASET")
     add("root", metavar="ROOT", type=Path)
     add("--out", type=Path, required=True, metavar="PACKED", help="the folder to create")
-    add(
-        "--size",
-        type=int,
-        metavar="N",
-        help="side of a packed picture in pixels (default: that of the data set)",
-    )
+    add("--size", type=int, metavar="N", help="pixels per side (default: that of the data set)")
     add(
         "--split",
         metavar="0.64,0.16,0.2 | FILE.json",

@@ -1,4 +1,10 @@
-"""`protorect publish`: the weights of a run for others to use, with their model card."""
+"""Write the best weights of a run with a model card, for others to use.
+
+The files are NAME.safetensors and NAME.md, which says what the weights were trained on, how, under
+which licence, and their accuracy on novel classes.
+
+RESULTS is what `protorect evaluate --json` wrote for features by these weights.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,6 @@ import argparse
 from pathlib import Path
 
 from protorect.training.publish import publish
-
-DESCRIPTION = """\
-Write the best weights of a run as NAME.safetensors, and NAME.md, a model card that says what they
-were trained on, how, under which licence, and their accuracy on novel classes.
-
-RESULTS is what `protorect evaluate --json` wrote for features by these weights.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

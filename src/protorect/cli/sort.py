@@ -1,24 +1,4 @@
-"""`protorect sort`: pictures into class folders, from a few examples."""
-
-from __future__ import annotations
-
-import argparse
-from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
-from typing import Any
-
-from protorect._utils.files import write_text
-from protorect.cli.output import check_outputs, print_list
-from protorect.cli.progress import progress_bar
-from protorect.sorting.sort import SortOptions, SortResult, sort_into
-from protorect.sorting.watch import watch
-from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
-
-MOST_NAMED = 5
-DESCRIPTION = """\
-Sort pictures into class folders, from a few examples of each class.
+"""Sort pictures into class folders, from a few examples of each class.
 
 PICTURES is a folder (with all below it), a pattern in quotes, a text file with one picture per
 line, or several pictures. EXAMPLES is a folder of class folders, or a CSV file with path and label.
@@ -35,6 +15,24 @@ networks:
   hf:NAME              a vision model of Hugging Face
 """
 
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from protorect._utils.files import write_text
+from protorect.cli.output import check_outputs, print_list
+from protorect.cli.progress import progress_bar
+from protorect.sorting.sort import SortOptions, SortResult, sort_into
+from protorect.sorting.watch import watch
+from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
+
+MOST_NAMED = 5
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
@@ -42,21 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("pictures", metavar="PICTURES", nargs="+")
     add("--examples", required=True, metavar="EXAMPLES", help="labeled pictures")
     add("--out", required=True, type=Path, metavar="DIR", help="where they are sorted to")
-    how = parser.add_mutually_exclusive_group()
-    for mode, does in (
-        ("link", "link the pictures in DIR (the default)"),
-        ("copy", "copy them"),
-        ("move", "move them; DIR records where they were"),
-    ):
-        how.add_argument(
-            f"--{mode}", dest="mode", action="store_const", const=mode, default="link", help=does
-        )
+    modes = parser.add_mutually_exclusive_group()
+    mode = partial(modes.add_argument, dest="mode", action="store_const", default="link")
+    mode("--link", const="link", help="link the pictures in DIR (the default)")
+    mode("--copy", const="copy", help="copy them")
+    mode("--move", const="move", help="move them; DIR records where they were")
     add("--network", default="efficientnet-lite0", metavar="NAME", help="see above (%(default)s)")
-    add(
-        "--method",
-        metavar="NAME",
-        help="as in `protorect evaluate` (one that suits the number of pictures)",
-    )
+    add("--method", metavar="NAME", help="the method (chosen by the number of pictures)")
     add(
         "--unknown",
         type=float,
@@ -75,41 +65,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--csv", type=Path, metavar="F.csv", help="write the predictions here, too")
     add("--parquet", action="store_true", help="write DIR/predictions.parquet, too")
     add("--no-sheet", dest="contact_sheet", action="store_false", help="make no contact sheet")
-    add(
-        "--eval",
-        action="store_true",
-        help="the pictures' folders are their true labels: print and write the accuracy",
-    )
+    add("--eval", action="store_true", help="measure: the pictures' folders are their true labels")
     add("--watch", action="store_true", help="continue to sort what arrives, until Ctrl-C")
-    cache = parser.add_mutually_exclusive_group()
-    cache.add_argument(
-        "--cache", type=Path, metavar="FOLDER", help="cache features here (your cache folder)"
-    )
-    cache.add_argument("--no-cache", action="store_true", help="cache no features")
-    add(
-        "--precision",
-        default="auto",
-        choices=("auto", "bfloat16", "float32"),
-        help="of the network",
-    )
+    cache = parser.add_mutually_exclusive_group().add_argument
+    cache("--cache", type=Path, metavar="FOLDER", help="cache features here (your cache folder)")
+    cache("--no-cache", action="store_true", help="cache no features")
+    precisions = ("auto", "bfloat16", "float32")
+    add("--precision", default="auto", choices=precisions, help="auto: bfloat16 where it is fast")
     add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Sort, and print where the pictures went; 1 if some could not be read or placed."""
     check_outputs([options.csv])
-    parameters = (
-        options.pictures,
-        options.examples,
-        options.out,
-        SortOptions(
-            mode=options.mode,
-            thresholds=Thresholds(options.unknown, options.unsure),
-            contact_sheet=options.contact_sheet,
-            parquet=options.parquet,
-            evaluate=options.eval,
-            progress_of=progress_bar,
-        ),
+    sort_options = SortOptions(
+        mode=options.mode,
+        thresholds=Thresholds(options.unknown, options.unsure),
+        contact_sheet=options.contact_sheet,
+        parquet=options.parquet,
+        evaluate=options.eval,
+        progress_of=progress_bar,
     )
     classifier_options = {
         "source": options.network,
@@ -118,43 +93,37 @@ def run(options: argparse.Namespace) -> int:
         "precision": options.precision,
         "device": options.device,
     }
-
-    def report(result: SortResult) -> None:
-        _print_result(result, options.out)
-        if options.csv is not None and result.folder.plans:
-            write_text(options.csv, (options.out / "predictions.csv").read_text(encoding="utf-8"))
-
+    arguments = (options.pictures, options.examples, options.out, sort_options)
     if options.watch:
-        return _watch(report, *parameters, **classifier_options)
-    result = sort_into(*parameters, **classifier_options)
-    report(result)
+        with closing(watch(*arguments, **classifier_options)) as results:
+            return _watch(results, options)
+    result = sort_into(*arguments, **classifier_options)
+    _report(result, options)
     return 1 if result.problems else 0
 
 
-def _watch(
-    report: Callable[[SortResult], None], *parameters: Any, **classifier_options: Any
-) -> int:
+def _watch(results: Iterator[SortResult], options: argparse.Namespace) -> int:
     """Report the first result and then each new picture until Ctrl-C; 1 if there were problems."""
-    failed = False
-    with closing(watch(*parameters, **classifier_options)) as results:
-        result = next(results)
-        report(result)
-        failed |= bool(result.problems)
-        print("watching; end with Ctrl-C", flush=True)
-        try:
-            for result in results:
-                for placement in result.folder.plans[-1].placements:
-                    row = placement.prediction
-                    print(f"{row.probability:5.0%} {row.folder}: {row.path}", flush=True)
-                problems = [f"{path}: {reason}" for path, reason in result.problems]
-                print_list("could not be used", problems)
-                failed |= bool(result.problems)
-        except KeyboardInterrupt:
-            pass
+    first = next(results)
+    _report(first, options)
+    failed = bool(first.problems)
+    print("watching; end with Ctrl-C", flush=True)
+    try:
+        for result in results:
+            for placement in result.folder.plans[-1].placements:
+                row = placement.prediction
+                print(f"{row.probability:5.0%} {row.folder}: {row.path}", flush=True)
+            problems = [f"{path}: {reason}" for path, reason in result.problems]
+            print_list("could not be used", problems)
+            failed |= bool(result.problems)
+    except KeyboardInterrupt:
+        pass
     return 1 if failed else 0
 
 
-def _print_result(result: SortResult, out: Path) -> None:
+def _report(result: SortResult, options: argparse.Namespace) -> None:
+    """Print where the pictures went, and write the requested copy of the predictions."""
+    out = options.out
     notes = [
         (result.finished, "left by an interruption, now in their place"),
         (result.other_files, "other files left alone"),
@@ -165,11 +134,9 @@ def _print_result(result: SortResult, out: Path) -> None:
     for count, what in notes:
         if count:
             print(f"{count} {what}")
-    counts = Counter(one.prediction.folder for one in result.folder.placements)
-    for folder, count in sorted(
-        counts.items(), key=lambda item: (item[0].startswith("_"), item[0])
-    ):
-        print(f"{count:7} {folder}")
+    counts = Counter(placement.prediction.folder for placement in result.folder.placements)
+    for folder in sorted(counts, key=lambda folder: (folder.startswith("_"), folder)):
+        print(f"{counts[folder]:7} {folder}")
     if result.evaluation is not None:
         print("\n".join(result.evaluation.summary()))
         for true, label, pictures in result.evaluation.confused:
@@ -177,3 +144,5 @@ def _print_result(result: SortResult, out: Path) -> None:
     print(out / "index.html" if (out / "index.html").exists() else out)
     problems = [f"{path}: {reason}" for path, reason in result.problems]
     print_list("could not be used", problems, MOST_NAMED, f"in {out / 'errors.csv'}")
+    if options.csv is not None and result.folder.plans:
+        write_text(options.csv, (out / "predictions.csv").read_text(encoding="utf-8"))

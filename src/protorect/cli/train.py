@@ -1,4 +1,14 @@
-"""`protorect train`: train a backbone with a cosine classifier on base classes."""
+"""Train a backbone with a cosine classifier on the base classes, as the paper does.
+
+PACKED is what `protorect prepare` made. Settings come from the defaults (the paper's recipe), a
+TOML file and --set; later ones override earlier ones. --resume continues an interrupted run and
+reaches the same weights.
+
+Several processes or machines share every batch when torchrun starts them, on CUDA one device each:
+  torchrun --nproc-per-node 2 -m protorect train PACKED --out RUN --device cuda
+All need access to PACKED and RUN. Each process augments its own part of the batch. BatchNorm uses
+the whole batch on CUDA and each process's part on CPU; DropBlock uses each process's part.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +22,6 @@ from protorect.training import read_config, train
 from protorect.training.config import updated
 from protorect.training.distributed import process_group
 from protorect.training.tensorboard import event_files
-
-DESCRIPTION = """\
-Train a backbone with a cosine classifier on the base classes, as the paper does.
-
-PACKED is what `protorect prepare` made. Settings come from the defaults (the paper's recipe), a
-TOML file and --set; later ones override earlier ones. --resume continues an interrupted run and
-reaches the same weights.
-
-Several processes or machines share every batch when torchrun starts them, on CUDA one device each:
-  torchrun --nproc-per-node 2 -m protorect train PACKED --out RUN --device cuda
-All need access to PACKED and RUN. Each process augments its own part of the batch. BatchNorm uses
-the whole batch on CUDA and each process's part on CPU; DropBlock uses each process's part.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,17 +43,17 @@ def run(options: argparse.Namespace) -> None:
         config = read_config(options.config, options.set)
         if options.backbone is not None:
             config = updated(config, {"backbone": options.backbone})
-        write_events = step_report = print_epoch = None
-        if processes.first and options.tensorboard:
-            events = event_files(options.out / "tensorboard", config)
-            write_events = stack.enter_context(events)
+        step_report, epoch_reports = None, []
         if processes.first:
             step_report, print_epoch = stack.enter_context(training_progress(config.epochs))
+            epoch_reports.append(print_epoch)
+        if processes.first and options.tensorboard:
+            events = event_files(options.out / "tensorboard", config)
+            epoch_reports.append(stack.enter_context(events))
 
         def epoch_report(line: dict[str, Any]) -> None:
-            for report in (print_epoch, write_events):
-                if report is not None:
-                    report(line)
+            for report in epoch_reports:
+                report(line)
 
         finished = train(
             options.packed,

@@ -1,4 +1,9 @@
-"""`protorect undo`: restore the state before `protorect sort`."""
+"""Undo `protorect sort`: put back every picture that --move moved into DIR.
+
+Its links and copies, and what else it made there, are removed. A copy or a table that you have
+changed stays, and so does a copy whose original is gone. If it is interrupted, give the same
+command again.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,6 @@ from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
 from protorect.errors import DataError
 from protorect.sorting.folder import open_folder, was_sorted_into
-
-DESCRIPTION = """\
-Put back every picture that `protorect sort --move` moved into DIR, remove its links and copies, and
-what else was made there. A copy or a table that you have changed stays, and so does a copy whose
-original is gone. If it is interrupted, give the same command again.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

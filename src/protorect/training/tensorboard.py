@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,9 +14,7 @@ from protorect.training.config import TrainingConfig
 
 
 @contextmanager
-def event_files(
-    folder: Path, config: TrainingConfig
-) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+def event_files(folder: Path, config: TrainingConfig) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Give a function to call with each epoch's line of the log.
 
     Nothing is written before the first line. An epoch that is repeated after an interruption
@@ -30,7 +28,7 @@ def event_files(
         ) from error
     writer: Any = None
 
-    def write(line: Mapping[str, Any]) -> None:
+    def write(line: dict[str, Any]) -> None:
         nonlocal writer
         epoch = line["epoch"]
         if writer is None:
@@ -47,6 +45,6 @@ def event_files(
             writer.close()
 
 
-def _as_markdown(values: Mapping[str, Any]) -> str:
+def _as_markdown(values: dict[str, Any]) -> str:
     rows = [f"| {name} | {json.dumps(value)} |" for name, value in values.items()]
     return "\n".join(["| setting | value |", "|---|---|", *rows])
