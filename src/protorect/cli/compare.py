@@ -22,6 +22,8 @@ from protorect.methods import METHODS, chosen_methods
 from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
 from protorect.report.page import render_html, render_markdown
 
+SAMPLING = ("way", "query", "episodes", "seed", "dirichlet", "distractors")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
@@ -47,24 +49,14 @@ def run(options: argparse.Namespace) -> None:
     check_outputs((options.json, options.html, options.markdown), tuple(options.features))
     names = _names(options.features)
     tables = {name: load_features(path) for name, path in zip(names, options.features, strict=True)}
+    sampling: dict[str, Any] = {"shot": options.shot or [1, 5]}
+    sampling |= {name: getattr(options, name) for name in SAMPLING}
     with progress_bar("episodes") as progress:
-        comparison = compare(
-            tables,
-            methods,
-            way=options.way,
-            shot=options.shot or (1, 5),
-            query=options.query,
-            episodes=options.episodes,
-            seed=options.seed,
-            dirichlet=options.dirichlet,
-            distractors=options.distractors,
-            device=options.device,
-            progress=progress,
-        )
+        comparison = compare(tables, methods, **sampling, device=options.device, progress=progress)
     for table in comparison_tables(comparison):
         print_table(table)
     print_list("left out", [str(skipped) for skipped in comparison.skipped])
-    settings = _settings(options, names)
+    settings = {"features": names, **sampling, "versions": versions()}
     if options.json is not None:
         write_text(options.json, comparison_json(comparison, settings))
     page = comparison_page(comparison, settings)
@@ -83,14 +75,3 @@ def _names(paths: list[Path]) -> list[str]:
     """Names of the feature sets: the file names, or the paths where names are the same."""
     names = [path.stem if path.suffix == ".npz" else path.name for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
-
-
-def _settings(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
-    """Everything needed to get the same results again."""
-    names_of_options = ("way", "query", "episodes", "seed", "dirichlet", "distractors")
-    return {
-        "features": names,
-        "shot": list(options.shot or (1, 5)),
-        **{name: getattr(options, name) for name in names_of_options},
-        "versions": versions(),
-    }

@@ -40,6 +40,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] 
         if path is None:
             continue
         check_writable(path)
-        if path.resolve() in taken and path.is_file() | (not path.exists()):
+        # A device, such as /dev/null, may be named twice.
+        if path.resolve() in taken and (path.is_file() or not path.exists()):
             raise OptionError(f"{path} is named twice; give every file its own name.")
         taken.add(path.resolve())

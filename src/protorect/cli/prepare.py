@@ -13,9 +13,8 @@ from pathlib import Path
 
 from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
-from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import prepare
-from protorect.datasets.splits import ClassSplit, parse_fractions, split_from_file
+from protorect.datasets.splits import parse_fractions, split_from_file
 
 _SHOWN = 20
 
@@ -38,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prepare the data set, then print what was packed and what was not."""
-    split = None if options.split is None else _split(options.split)
+    split = options.split
+    if split is not None:
+        split = split_from_file(Path(split)) if split.endswith(".json") else parse_fractions(split)
     with progress_bar("pictures") as progress:
         packed = prepare(
             options.dataset,
@@ -50,19 +51,9 @@ def run(options: argparse.Namespace) -> None:
             workers=options.workers,
             progress=progress,
         )
-    _report(packed)
-
-
-def _split(text: str) -> ClassSplit | tuple[float, float, float]:
-    if text.endswith(".json"):
-        return split_from_file(Path(text))
-    return parse_fractions(text)
-
-
-def _report(packed: PackedDataset) -> None:
     for name, record in packed.manifest["splits"].items():
         print(f"{name}: {record['images']} pictures of {len(record['class_names'])} classes")
-    unreadable = [f"{one['path']}: {one['reason']}" for one in packed.manifest["unreadable"]]
+    unreadable = [f"{file['path']}: {file['reason']}" for file in packed.manifest["unreadable"]]
     unused = packed.manifest["left_out"]
     print_list("could not be read", unreadable, _SHOWN, "all in manifest.json")
     print_list("not packed: not a picture of a class", unused, _SHOWN, "all in manifest.json")

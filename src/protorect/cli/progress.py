@@ -53,15 +53,12 @@ def training_progress(
             bar.update(task, completed=done, total=epochs * report.steps, description=text)
 
         def epoch(line: dict[str, Any]) -> None:
-            validation = ""
+            parts = [f"loss {line['loss']:.3f}", f"accuracy {line['accuracy']:.1f} %"]
             if "validation" in line:
-                validation = (
-                    f"validation {line['validation']:.2f} ± {line['validation_ci95']:.2f} %, "
-                )
-            text = (
-                f"epoch {line['epoch']}/{epochs}: loss {line['loss']:.3f}, accuracy "
-                f"{line['accuracy']:.1f} %, {validation}{line['images_per_second']:.0f} images/s"
-            )
+                interval = f"{line['validation']:.2f} ± {line['validation_ci95']:.2f} %"
+                parts.append(f"validation {interval}")
+            parts.append(f"{line['images_per_second']:.0f} images/s")
+            text = f"epoch {line['epoch']}/{epochs}: {', '.join(parts)}"
             # One line per epoch, however narrow the terminal.
             bar.console.print(text, highlight=False, soft_wrap=True)
 

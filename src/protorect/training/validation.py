@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ class Validation:
     episodes: Episodes
 
     @classmethod
-    def of(cls, data: PackedDataset, config: TrainingConfig) -> Validation | None:
+    def of(cls, data: PackedDataset, config: TrainingConfig) -> Self | None:
         """5-way 5-shot episodes; smaller ones where there are not enough classes or pictures.
 
         None where there are not two validation classes with two pictures each.
