@@ -20,7 +20,7 @@ from reference.backbones import NETWORKS
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "backbones" / "features.json"
 SIZE = 36  # sides 18, 9, 4 or 5, 3 or 2: even and odd ones, so that pools round down
-KEPT = 48  # features per image in the file, evenly spaced
+COUNT = 48  # features per image in the file, evenly spaced
 TOLERANCE = 1e-5  # of float32, as a fraction of the root mean square of the features
 
 
@@ -30,8 +30,8 @@ def filled(name: str, dtype: torch.dtype) -> Backbone:
     return network
 
 
-def some(features: torch.Tensor) -> torch.Tensor:
-    return features[:, torch.arange(KEPT) * features.shape[1] // KEPT]
+def subset(features: torch.Tensor) -> torch.Tensor:
+    return features[:, torch.arange(COUNT) * features.shape[1] // COUNT]
 
 
 def reference_features(name: str) -> torch.Tensor:
@@ -47,19 +47,19 @@ def test_every_backbone_is_in_the_file():
 def test_features_have_not_changed(name):
     golden = json.loads(GOLDEN.read_text())["features"][name]
     with torch.no_grad():
-        got = filled(name, torch.float32)(formula.images(1, 3, SIZE).float())
+        features = filled(name, torch.float32)(formula.images(1, 3, SIZE).float())
     rms = golden["rms"]
-    assert got.square().mean().sqrt().item() == pytest.approx(rms, rel=TOLERANCE)
+    assert features.square().mean().sqrt().item() == pytest.approx(rms, rel=TOLERANCE)
     torch.testing.assert_close(
-        some(got)[0], torch.tensor(golden["some"]), rtol=0, atol=TOLERANCE * rms
+        subset(features)[0], torch.tensor(golden["some"]), rtol=0, atol=TOLERANCE * rms
     )
 
 
 @pytest.mark.parametrize("name", ["conv256", "resnet12", "efficientnet-lite0"])
 def test_every_feature_equals_that_of_the_reference(name):
     with torch.no_grad():
-        got = filled(name, torch.float64)(formula.images(1, 3, SIZE))
-    torch.testing.assert_close(got, reference_features(name), rtol=1e-9, atol=1e-9)
+        features = filled(name, torch.float64)(formula.images(1, 3, SIZE))
+    torch.testing.assert_close(features, reference_features(name), rtol=1e-9, atol=1e-9)
 
 
 def write() -> None:
@@ -67,10 +67,10 @@ def write() -> None:
     features = {}
     for name in NETWORKS:
         expected = reference_features(name)
-        kept = [round(value, 9) for value in some(expected)[0].tolist()]
-        features[name] = {"rms": round(expected.square().mean().sqrt().item(), 9), "some": kept}
-    what = f"{KEPT} features of one picture of {SIZE} px, weights by formula; see test_golden.py"
-    rows = ",\n".join(f'    "{name}": {json.dumps(values)}' for name, values in features.items())
+        values = [round(value, 9) for value in subset(expected)[0].tolist()]
+        features[name] = {"rms": round(expected.square().mean().sqrt().item(), 9), "some": values}
+    what = f"{COUNT} features of one picture of {SIZE} px, weights by formula; see test_golden.py"
+    rows = ",\n".join(f'    "{name}": {json.dumps(record)}' for name, record in features.items())
     GOLDEN.parent.mkdir(exist_ok=True)
     GOLDEN.write_text(f'{{\n  "what": {json.dumps(what)},\n  "features": {{\n{rows}\n  }}\n}}\n')
 

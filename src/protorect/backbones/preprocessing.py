@@ -1,4 +1,4 @@
-"""What is done to images before a network sees them."""
+"""Conversion and normalization of images for a network."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def to_grayscale(images: Tensor) -> Tensor:
 
 
 def _per_channel(numbers: tuple[float, ...], images: Tensor) -> Tensor | float:
-    """A tensor to broadcast; a single number if all are equal, which is three times as fast."""
+    """One number per channel to broadcast; a float if all are equal, three times as fast."""
     equal = len(set(numbers)) == 1
     return numbers[0] if equal else images.new_tensor(numbers)[:, None, None]

@@ -16,7 +16,7 @@ from protorect.errors import unknown_name
 
 @dataclass(frozen=True)
 class BackboneSpec:
-    """How a backbone is built: `make(name, channels, size)`, and what it is."""
+    """Constructor, `make(name, channels, size)`, and description of a backbone."""
 
     make: Callable[[str, int, int], Backbone]
     summary: str  # one line

@@ -19,7 +19,7 @@ from protorect.backbones.registry import BACKBONES, build
 from protorect.errors import DataError, OptionError, unknown_name
 
 BEST_WEIGHTS = "best.safetensors"  # in the folder of a run
-WEIGHTS = "backbone"  # the kind of file, as `load_tensors` asks for it
+WEIGHTS = "backbone"  # the kind of file that `load_tensors` checks
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TrainedBackbone:
 
     backbone: Backbone
     preprocessing: Preprocessing
-    bright_on_dark: bool = False  # trained on drawings with bright strokes on a dark ground
+    bright_on_dark: bool = False  # trained on drawings with bright strokes on a dark background
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> TrainedBackbone:
@@ -54,7 +54,7 @@ class TrainedBackbone:
                 )
             backbone = build(card["backbone"], channels=card["channels"], size=size)
             mean, std = (_numbers(name, card[name], backbone.channels) for name in ("mean", "std"))
-            # A card without the entry is older; of the data sets then, Omniglot is bright on dark.
+            # Older files lack "ink_high"; of their data sets only Omniglot is bright on dark.
             bright_on_dark = bool(card.get("ink_high", card.get("data") == "omniglot"))
         except OptionError as error:
             raise DataError(f"{path} cannot be used: {error}") from error
@@ -67,10 +67,8 @@ class TrainedBackbone:
     @classmethod
     def _from_registry(cls, name: str, packaged: Iterable[str]) -> TrainedBackbone:
         if name not in BACKBONES:
-            ready = [known for known, spec in BACKBONES.items() if spec.pretrained]
-            raise unknown_name(
-                "run, weights file or pretrained backbone", name, [*packaged, *ready]
-            )
+            names = [*packaged, *(known for known, spec in BACKBONES.items() if spec.pretrained)]
+            raise unknown_name("run, weights file or pretrained backbone", name, names)
         backbone = build(name)
         if backbone.preprocessing is None:
             raise OptionError(f"{name} has no trained weights; train it first: protorect train.")
