@@ -38,7 +38,7 @@ def as_text(value: Any) -> str:
 
 
 def store_raw(pixels: NDArray[np.uint8], name: str, scratch: Path) -> list[StoredPicture]:
-    """Write pixels (n, height, width, channels) to a file, so that the array can be freed."""
+    """Write pixels (n, height, width, 3) to a file, so that the array can be freed."""
     with tempfile.NamedTemporaryFile(dir=scratch, suffix=".raw", delete=False) as file:
         for row in pixels:
             file.write(row.tobytes())

@@ -44,7 +44,7 @@ def decode(
     """Decode, rotate upright, crop to the central square and resize with antialiasing.
 
     `channels` is 1 for grayscale and 3 for color. `data` is the content of a picture file, or raw
-    pixels of `shape` (height, width, channels). Raises UnreadableError.
+    pixels of `shape` (height, width, 3). Raises UnreadableError.
     """
     if not data:
         raise UnreadableError("empty file")
@@ -52,7 +52,7 @@ def decode(
     # `catch_warnings` restores the wrong filters when several threads use it.
     warnings.filterwarnings("ignore", module=r"PIL\.")
     try:
-        image = _from_raw(data, shape) if shape else _open(data)
+        image = _open(data, shape)
         width, height = image.size
         square = _square(image, size, "L" if channels == 1 else "RGB")
     except UnreadableError:
@@ -63,17 +63,14 @@ def decode(
     return Decoded(pixels, width, height)
 
 
-def _open(data: bytes) -> Image.Image:
+def _open(data: bytes, shape: tuple[int, int, int] | None) -> Image.Image:
+    if shape is not None:
+        return Image.fromarray(np.frombuffer(data, np.uint8).reshape(shape))
     image = Image.open(io.BytesIO(data), formats=_FORMATS)
     width, height = image.size
     if width * height > MAX_PIXELS:
         raise UnreadableError(f"claims {width} x {height} pixels; at most {MAX_PIXELS:,} are read")
     return image
-
-
-def _from_raw(data: bytes, shape: tuple[int, int, int]) -> Image.Image:
-    pixels = np.frombuffer(data, np.uint8).reshape(shape)
-    return Image.fromarray(pixels[..., 0] if shape[-1] == 1 else pixels)
 
 
 def _square(image: Image.Image, size: int, mode: str) -> Image.Image:

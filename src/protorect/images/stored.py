@@ -31,7 +31,7 @@ class StoredPicture:
     offset: int = 0  # position in `file`; in a zip archive, of its local header
     unpacked_length: int = 0  # number of bytes after decompression; 0 if not compressed
     zipped: bool = False  # whether a zip header precedes it
-    shape: tuple[int, int, int] | None = None  # (height, width, channels) of raw uint8 pixels
+    shape: tuple[int, int, int] | None = None  # (height, width, 3) of raw uint8 pixels
     error: str = ""  # why it cannot be read, if that is known without reading it
 
     @classmethod
