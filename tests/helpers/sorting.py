@@ -8,7 +8,7 @@ from PIL import Image
 from protorect._utils.files import sha256_of_file
 from protorect.labeling.predictions import Prediction, Predictions
 from protorect.sorting.folder import open_folder
-from protorect.sorting.journal import load_plans
+from protorect.sorting.journal import Placement, load_plans
 from protorect.sorting.placing import is_placed
 
 COLORS = {"blue": (30, 60, 200), "green": (40, 180, 60), "red": (210, 50, 40)}
@@ -63,6 +63,12 @@ def predicted(folder, label_of=lambda path: path.parent.name):
     rows = [Prediction(str(p), label_of(p), 0.9, "other", 0.8, 0.5, label_of(p)) for p in paths]
     contents = [sha256_of_file(path) for path in paths]
     return Predictions(tuple(rows), (), (), ("blue", "red"), "cspn", tuple(contents))
+
+
+def placement(path, label, probability, folder=None, number=0, runner_up="other"):
+    """A picture that is placed in the folder of its label, or in this one."""
+    row = Prediction(path, label, probability, runner_up, probability / 2, 0.75, folder or label)
+    return Placement(row, f"{row.folder}/{os.path.basename(path)}", f"{number:064}")
 
 
 def fill(colors, mode):

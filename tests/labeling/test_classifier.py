@@ -9,6 +9,7 @@ import pytest
 import protorect
 from helpers.pictures import contents
 from helpers.sorting import OTHER, picture
+from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.errors import DataError, OptionError
 from protorect.uncertainty.thresholds import Thresholds
 
@@ -99,6 +100,25 @@ def test_loading_with_another_network_is_refused(colors, tmp_path):
     made.save(tmp_path / "colors.safetensors")
     with pytest.raises(DataError, match="was made with other weights"):
         protorect.ImageClassifier.load(tmp_path / "colors.safetensors", precision="bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"classes": ["blue", "red"]}, "labels do not number its 2 classes"),
+        ({"contents": []}, "0 contents for 9 examples"),
+        ({"method": "bd-cspm"}, "unknown method 'bd-cspm'"),
+        ({"unsure": 2}, "unsure is 2"),
+        ({"unknown": None}, "unknown is None"),
+    ],
+)
+def test_a_damaged_classifier_is_refused(colors, tmp_path, changes, message):
+    path = tmp_path / "colors.safetensors"
+    protorect.ImageClassifier.from_examples(colors.examples, source=colors.weights).save(path)
+    tensors, config = load_tensors(path)
+    save_tensors(path, tensors, config | changes)
+    with pytest.raises(DataError, match=f"holds a damaged classifier: {message}"):
+        protorect.ImageClassifier.load(path)
 
 
 def test_a_single_picture_is_labeled_by_the_examples_alone(colors):
