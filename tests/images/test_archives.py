@@ -112,7 +112,7 @@ def test_an_enormous_file_is_not_read(tmp_path):
 def test_a_file_that_is_not_an_archive(tmp_path, data):
     path = tmp_path / "x.tar"
     path.write_bytes(data)
-    with pytest.raises(DataError, match="not a folder and not a whole archive|cannot be used"):
+    with pytest.raises(DataError, match="not a folder and not a whole archive"):
         list_pictures(path, tmp_path)
 
 

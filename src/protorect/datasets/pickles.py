@@ -102,8 +102,8 @@ class _Array:
     __slots__ = ("array",)
 
     def __init__(self, data: Any, dtype: Any, shape: Any, order: Any) -> None:
-        counts = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
-        if not counts or order not in ("C", "F") or not isinstance(dtype, _DType):
+        valid_shape = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
+        if not valid_shape or order not in ("C", "F") or not isinstance(dtype, _DType):
             raise pickle.UnpicklingError("it makes an array in an unknown way")
         if not isinstance(data, bytes | bytearray):
             raise pickle.UnpicklingError("it holds an array whose values are not bytes")
