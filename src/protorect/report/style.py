@@ -9,7 +9,6 @@ text, byte by byte.
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -87,27 +86,10 @@ def series_styles(count: int) -> tuple[tuple[str, str], ...]:
     return SERIES[:count]
 
 
-def title_and_legend(axes: Axes, title: str, handles: Sequence[Line2D | Patch]) -> None:
-    """Title and legend above the axes, where no data is."""
+def add_legend(axes: Axes, handles: Sequence[Line2D | Patch], title: str = "") -> None:
+    """Add a legend above the axes, where no data is, and the title above it."""
     axes.set_title(title, pad=30)
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(handles))
-
-
-def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Label the right end (x, y, label, color) of every line, moved apart where two overlap."""
-    low, high = axes.get_ylim()
-    spacing, height = 0.075 * (high - low), -math.inf
-    for x, y, label, color in sorted(ends, key=lambda end: end[1]):
-        height = max(y, height + spacing)
-        axes.annotate(
-            label,
-            xy=(x, y),
-            xytext=(1.02, height),
-            textcoords=axes.get_yaxis_transform(),
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "lw": 1, "shrinkA": 1, "shrinkB": 4},
-        )
 
 
 def same_length(label: str, *values: ArrayLike) -> list[NDArray[np.float64]]:

@@ -10,7 +10,7 @@ from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.images.find import FailedPicture
 from protorect.labeling.predictions import Prediction, rounded, table_text, write_parquet
-from protorect.report.plots.confusion import confusion_plot
+from protorect.report.plots.accuracy import confusion_plot
 from protorect.report.style import standalone_svg
 from protorect.sorting.contact_sheet import contact_sheet, make_thumbnails
 from protorect.sorting.evaluation import Evaluation, evaluate_placements

@@ -16,6 +16,7 @@ from protorect.report.plots.accuracy import (
     accuracy_against_z,
     accuracy_dots,
     accuracy_limits,
+    confusion_plot,
     curves_on_log_axis,
     grouped_bars,
     value_by_epoch,
@@ -102,6 +103,11 @@ def test_the_level_is_named_and_dashed():
 def test_bars_differ_without_color():
     svg = grouped_bars(["x", "y"], {"a": ([90, 80], [1, 2]), "b": ([95, 85], [1, 1])}, "%", "Title")
     assert svg.count("<pattern") == 1  # the first is plain
+
+
+def test_a_confusion_matrix_has_every_name_and_count():
+    svg = confusion_plot(np.array([[5, 2], [0, 7]]), ["cat", "dog"])
+    assert {"cat", "dog", "5", "2", "7", "true class"} <= set(texts(svg))
 
 
 @pytest.mark.parametrize(

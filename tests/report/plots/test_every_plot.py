@@ -19,11 +19,11 @@ from protorect.report.plots.accuracy import (
     Curve,
     accuracy_against_z,
     accuracy_dots,
+    confusion_plot,
     curves_on_log_axis,
     grouped_bars,
     value_by_epoch,
 )
-from protorect.report.plots.confusion import confusion_plot
 from protorect.report.plots.episodes import (
     bias_by_class,
     episode_pictures,

@@ -1,4 +1,4 @@
-"""Accuracies with 95 % intervals as curves, bars and dots; a value by training epoch."""
+"""Accuracies as curves, bars and dots, a value by training epoch, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
@@ -16,16 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from protorect.evaluation.evaluate import Result
 from protorect.report.style import (
+    BLUE,
     INK,
-    label_ends,
+    add_legend,
     new_figure,
     same_length,
     series_styles,
-    title_and_legend,
     to_svg,
 )
 
 HATCHES = ("", "///", "\\\\\\", "--", "xx")  # bars also differ without color
+MOST_WITH_COUNTS = 30  # classes of a confusion matrix; with more, counts would be too small to read
+_SHADES = LinearSegmentedColormap.from_list("shades", [(0, 0.45, 0.7, 0.0), BLUE])
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,14 @@ def accuracy_against_z(curves: Sequence[Curve], title: str, limits: tuple[float,
             ends.append((z[-1], accuracy[-1], curve.label, color))
         axes.set(xlabel="Z, queries that may join each class", ylabel="accuracy in %", ylim=limits)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        label_ends(axes, ends)
+        _label_ends(axes, ends)
         handles: list[Line2D | Patch] = [
             Line2D([], [], color=INK, marker="o", label="measured"),
             Patch(color=INK, alpha=0.22, label="95 % interval"),
         ]
         if any(curve.expected is not None for curve in curves):
             handles.append(Line2D([], [], color=INK, dashes=(4, 2), lw=1.8, label="theory"))
-        title_and_legend(axes, title, handles)
+        add_legend(axes, handles, title)
         return to_svg(figure)
 
 
@@ -94,8 +97,8 @@ def curves_on_log_axis(
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xticks([1, 2, 5, 10, 20, 50])
         axes.set(xlabel=axis_labels[0], ylabel=axis_labels[1])
-        label_ends(axes, [(axes.get_xlim()[1], height, label, INK)])
-        title_and_legend(axes, title, handles)
+        _label_ends(axes, [(axes.get_xlim()[1], height, label, INK)])
+        add_legend(axes, handles, title)
         return to_svg(figure)
 
 
@@ -122,7 +125,7 @@ def grouped_bars(
         axes.set_xticks(range(len(groups)), groups)
         axes.grid(visible=False, axis="x")
         axes.set(ylabel=unit, ylim=(max(0.0, np.floor(lowest / 5) * 5 - 5), 100))
-        title_and_legend(axes, title, handles)
+        add_legend(axes, handles, title)
         return to_svg(figure)
 
 
@@ -148,7 +151,7 @@ def accuracy_dots(results: Sequence[Result]) -> str:
         axes.set(ylim=(len(methods) - 0.5, -0.5), xlabel="accuracy in %, bars: 95 % intervals")
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-        title_and_legend(axes, "", handles)
+        add_legend(axes, handles)
         return to_svg(figure)
 
 
@@ -162,6 +165,28 @@ def value_by_epoch(values: Sequence[float], name: str) -> str:
         return to_svg(figure)
 
 
+def confusion_plot(counts: NDArray[np.integer[Any]], names: Sequence[str]) -> str:
+    """Plot a confusion matrix: counts (ways, ways), row: true class, column: predicted class."""
+    ways = len(names)
+    side = min(9.0, 2.4 + 0.3 * ways)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    with new_figure(side + 1.2, side) as (figure, axes):
+        axes.pcolormesh(shares, cmap=_SHADES, vmin=0, vmax=1, edgecolors=INK, linewidth=0.05)
+        middle = np.arange(ways) + 0.5
+        font_size = max(5.0, min(10.0, 220 / ways))
+        axes.set_xticks(middle, names, rotation=90, fontsize=font_size)
+        axes.set_yticks(middle, names, fontsize=font_size)
+        axes.set(xlim=(0, ways), ylim=(ways, 0), xlabel="predicted class", ylabel="true class")
+        axes.grid(visible=False)
+        if ways <= MOST_WITH_COUNTS:
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": font_size}
+            for row, column in zip(*counts.nonzero(), strict=True):
+                color = "white" if shares[row, column] > 0.5 else INK
+                count = str(int(counts[row, column]))
+                axes.text(column + 0.5, row + 0.55, count, color=color, **style)
+        return to_svg(figure)
+
+
 def _plot_curve(axes: Axes, curve: Curve, color: str, marker: str) -> list[NDArray[np.float64]]:
     """Plot a curve, its band and its theory; return x and y."""
     x, y, ci95, *expected = curve.arrays()
@@ -170,3 +195,20 @@ def _plot_curve(axes: Axes, curve: Curve, color: str, marker: str) -> list[NDArr
     for line in expected:
         axes.plot(x, line, color=color, dashes=(4, 2), lw=1.8)
     return [x, y]
+
+
+def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Label the right end (x, y, label, color) of every line, moved apart where two overlap."""
+    low, high = axes.get_ylim()
+    spacing, height = 0.075 * (high - low), -math.inf
+    for x, y, label, color in sorted(ends, key=lambda end: end[1]):
+        height = max(y, height + spacing)
+        axes.annotate(
+            label,
+            xy=(x, y),
+            xytext=(1.02, height),
+            textcoords=axes.get_yaxis_transform(),
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": color, "lw": 1, "shrinkA": 1, "shrinkB": 4},
+        )

@@ -16,10 +16,10 @@ from protorect.errors import DataError
 from protorect.report.style import (
     INK,
     VERMILLION,
+    add_legend,
     new_figure,
     same_length,
     series_styles,
-    title_and_legend,
     to_svg,
 )
 
@@ -49,13 +49,13 @@ def prototypes_in_episode(
             _dots(axes, queries[way == number], s=22, color=color, alpha=0.45, lw=0)
         for number, color in enumerate(colors):
             start, moved, end = (kind[number] for kind in prototypes)
-            _line(axes, start, end, color=INK, lw=1.2, dashes=(1, 1.5))
-            _line(axes, moved, end, color=INK, lw=1.2)
+            axes.plot(*zip(start, end, strict=True), color=INK, lw=1.2, dashes=(1, 1.5))
+            axes.plot(*zip(moved, end, strict=True), color=INK, lw=1.2)
             for kind, (marker, size) in zip(prototypes, PROTOTYPES.values(), strict=True):
-                _dots(axes, kind[[number]], s=size, marker=marker, color=color, **EDGE)
+                _dots(axes, kind[number], s=size, marker=marker, color=color, **EDGE)
         _hide_axes(axes)
         handles = [_handle(marker, name) for name, (marker, _) in PROTOTYPES.items()]
-        title_and_legend(axes, title, [*handles, _handle("o", "query", alpha=0.45)])
+        add_legend(axes, [*handles, _handle("o", "query", alpha=0.45)], title)
         return to_svg(figure)
 
 
@@ -93,7 +93,7 @@ def queries_shifted(
             _handle("o", "after"),
             _handle("X", "means"),
         ]
-        title_and_legend(axes, title, handles)
+        add_legend(axes, handles, title)
         return to_svg(figure)
 
 
@@ -103,13 +103,12 @@ def _plot_shift(
     for number, (color, _) in enumerate(series_styles(len(samples["support"]))):
         before, after = samples["before"][way == number], samples["after"][way == number]
         if lines:
-            for start, end in zip(before, after, strict=True):
-                _line(axes, start, end, color=color, lw=0.9, alpha=0.6)
+            axes.plot(*np.stack([before, after]).transpose(2, 0, 1), color=color, lw=0.9, alpha=0.6)
         _dots(axes, before, s=20, facecolor="none", edgecolor=color, lw=0.9)
         _dots(axes, after, s=20, color=color, lw=0)
-        _dots(axes, samples["support"][[number]], s=170, marker="*", color=color, **EDGE)
+        _dots(axes, samples["support"][number], s=170, marker="*", color=color, **EDGE)
     for point, (marker, face) in zip(samples["centres"], MEAN_MARKERS, strict=True):
-        _dots(axes, point[None], s=55, marker=marker, facecolor=face, edgecolor=INK, zorder=4)
+        _dots(axes, point, s=55, marker=marker, facecolor=face, edgecolor=INK, zorder=4)
 
 
 def _zoom_window(samples: Mapping[str, Points], way: NDArray[np.int64]) -> tuple[Points, Points]:
@@ -144,7 +143,7 @@ def bias_by_class(basic: ArrayLike, rectified: Mapping[str, ArrayLike], title: s
             ylabel="rectified to expected, degrees",
         )
         axes.set_aspect("equal")
-        title_and_legend(axes, title, handles)
+        add_legend(axes, handles, title)
         return to_svg(figure)
 
 
@@ -208,11 +207,7 @@ def _points(values: ArrayLike) -> Points:
 
 
 def _dots(axes: Axes, points: Points, **style: Any) -> None:
-    axes.scatter(points[:, 0], points[:, 1], **style)
-
-
-def _line(axes: Axes, start: Points, end: Points, **style: Any) -> None:
-    axes.plot([start[0], end[0]], [start[1], end[1]], **style)
+    axes.scatter(points[..., 0], points[..., 1], **style)
 
 
 def _hide_axes(axes: Axes) -> None:
