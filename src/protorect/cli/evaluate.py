@@ -93,12 +93,13 @@ def run(options: argparse.Namespace) -> None:
     shared: dict[str, Any] = {"shot": shots, "episodes": episodes, "device": options.device}
     if on_features := _on_features(methods):
         with progress_bar("episodes") as progress:
-            shared["progress"] = progress
-            results += evaluate_chosen(features, labels, on_features, choices, **shared)
+            results += evaluate_chosen(
+                features, labels, on_features, choices, progress=progress, **shared
+            )
     if pictures is not None:
         with progress_bar("fine-tuned episodes") as progress:
-            shared["progress"] = progress
-            results += evaluate_fine_tuned(pictures, _on_pictures(methods), **shared)
+            on_pictures = _on_pictures(methods)
+            results += evaluate_fine_tuned(pictures, on_pictures, progress=progress, **shared)
     order = [method.name for method in methods]
     results.sort(key=lambda result: (shots.index(result.shot), order.index(result.method)))
 
@@ -119,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _methods(options: argparse.Namespace) -> Sequence[Method | PictureMethod]:
-    """The chosen methods; those on pictures only where the pictures are given."""
+    """The chosen methods; those that fine-tune on pictures need --network and --pictures."""
     names, on_pictures = options.method or PAPER, ", ".join(PICTURE_METHODS)
     if (options.network is None) != (options.pictures is None):
         raise OptionError(
@@ -149,7 +150,7 @@ def _on_pictures(methods: Sequence[Method | PictureMethod]) -> list[PictureMetho
 def _with_base_mean(
     methods: Sequence[Method | PictureMethod], base: NDArray[Any]
 ) -> list[Method | PictureMethod]:
-    """The methods, with the mean of the base classes where they have an option for it."""
+    """The methods; those with the option base_mean get the mean of the base classes."""
     if not any(hasattr(method.options, "base_mean") for method in methods):
         raise OptionError("--base is for simpleshot, which is not among the methods.")
     if base.ndim != 2 or len(base) == 0:
@@ -191,7 +192,7 @@ def _choose_z(
     episodes: Episodes,
     shots: list[int],
 ) -> list[Choice]:
-    """Choose Z on the validation classes, if given, for each method that leaves it open."""
+    """With --validation, choose Z on those classes for each method that leaves it open."""
     if options.validation is None:
         return []
     features, labels = load_features(options.validation)

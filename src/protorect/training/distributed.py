@@ -38,7 +38,7 @@ class Processes:
         return self.rank == 0
 
     def part(self, n: int) -> slice:
-        """Which of the n images of a batch this process computes."""
+        """The part of a batch of n images that this process computes."""
         return slice(n * self.rank // self.count, n * (self.rank + 1) // self.count)
 
     def wrap(self, model: nn.Module) -> nn.Module:
@@ -60,7 +60,7 @@ class Processes:
 
 @contextmanager
 def process_group(device: str) -> Iterator[tuple[Processes, torch.device]]:
-    """Join the processes that torchrun started; give them and the device of this one.
+    """Join the processes that torchrun started; yield them and the device of this process.
 
     An error in one process ends all: the first to fail reports its error, the others exit with 1.
     """
