@@ -121,3 +121,4 @@ def test_a_move_is_continued_after_a_crash(few, after):
         assert problems == []
         assert unplaced(few) == 0
         check_undo(few, before)
+    assert number > 10
