@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from protorect.core.statistics import Estimate
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.experiments import EXPERIMENTS, Experiment
 from protorect.paper.feature_sets import SPLITS, FeatureFolder, FeatureSet
 from protorect.paper.figures import paper_figures
-from protorect.paper.published import load_toml, published_tables, published_values
+from protorect.paper.published import SHOTS, load_toml, published_tables, published_values
 from protorect.paper.record import ByKey, Record, measured_by_key
 from protorect.paper.robust import robust_figures
-from protorect.paper.tables import (
-    agreement_counts,
-    comparison,
-    fine_tuned_table,
-    is_measured,
-    not_in_paper,
-    ranks,
-)
-from protorect.paper.texts import prose, system_name
+from protorect.paper.tables import agreement_counts, comparison, is_measured, not_in_paper, ranks
+from protorect.paper.texts import feature_set_name, prose, system_name
 from protorect.paper.weighting import weighting_elements
 from protorect.report.page import Element, Listing, Page, Section, render_markdown
+from protorect.report.results import difference_text
 from protorect.report.table import Table
 
 Sections = Mapping[str, Section]  # by name of the experiment
@@ -97,9 +92,8 @@ def _lead(measured: ByKey) -> str:
     for system in ("cspn", "bd-cspn", "bd-cspn-classes"):
         counts = agreement_counts(measured, system)
         if counts:
-            each = {name: counts[name] for name in ("within", "above", "below")}
-            name = system_name(system)
-            texts.append(prose("agreement of a system", system=name, total=counts.total(), **each))
+            values = {"system": system_name(system), "counts": counts, "total": counts.total()}
+            texts.append(prose("agreement of a system", **values))
     if not texts:
         return prose("lead, nothing measured", total=total)
     return prose("lead", total=total, agreement="; ".join(texts))
@@ -140,16 +134,19 @@ def _results(chosen: Experiment, record: Record) -> list[Element]:
 def _fine_tuned(chosen: Experiment, record: Record) -> list[Element]:
     """Fine-tuned networks compared with CSPN on the same episodes, and what is missing."""
     elements: list[Element] = []
+    header = ["data set", "episodes", *(f"{shot}-shot minus CSPN" for shot in SHOTS)]
     for method in chosen.picture_methods:
-        data = {one: record.figure_data.get(one.name, {}) for one in _measured_sets(record)}
-        differences = {
-            one: by_method[method] for one, by_method in data.items() if method in by_method
-        }
-        missing = [one for one in data if one not in differences]
-        if differences:
-            elements.append(fine_tuned_table(method, differences))
+        system, rows, missing = system_name(method), [], []
+        for features in _measured_sets(record):
+            data = record.figure_data.get(features.name, {}).get(method)
+            if data is None:
+                missing.append(features)
+                continue
+            gains = [difference_text(Estimate(**data[str(shot)])) for shot in SHOTS]
+            rows.append([feature_set_name(features), str(data["episodes"]), *gains])
+        if rows:
+            elements.append(Table(prose("fine-tuned caption", system=system), header, rows))
         if missing:
-            system = system_name(method)
             heading = "fine-tuning not measured"
             elements.append(_commands(heading, chosen, missing, (), system=system))
     return elements

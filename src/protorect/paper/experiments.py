@@ -6,22 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 from protorect._utils.progress import Progress
 from protorect.errors import unknown_name
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.feature_sets import FeatureFolder, FeatureSet
 from protorect.paper.figures import figure_data
-from protorect.paper.measure import (
-    EPISODES,
-    FINE_TUNED_EPISODES,
-    Job,
-    Measured,
-    Setting,
-    accuracy,
-    fine_tuning,
-)
+from protorect.paper.measure import EPISODES, Job, Measured, Setting, accuracy, fine_tuning
 from protorect.paper.published import load_toml
 from protorect.paper.record import Measurement, Record
 from protorect.paper.robust import robustness
@@ -105,8 +96,7 @@ def run(
     """
     start = time.perf_counter()
     numbers: list[Measurement] = []
-    files: list[dict[str, Any]] = []
-    figures = {}
+    files, figures = [], {}
     for feature_set in chosen.feature_sets:
         if folder.missing_splits(feature_set):
             continue
@@ -116,8 +106,7 @@ def run(
             for setting in chosen.settings
             if setting.feature_set == feature_set
         ]
-        most = fine_tuned or FINE_TUNED_EPISODES
-        job = Job(val, test, folder, chosen.methods, settings, seed, most, progress)
+        job = Job(val, test, folder, chosen.methods, settings, seed, fine_tuned, progress)
         measured, data = _MEASURES[chosen.measure](job)
         numbers += measured
         files += [val.provenance(), test.provenance()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from typing import Any, get_args
 
@@ -50,15 +51,14 @@ def figure_data(job: Job) -> Measured:
     one_shot = episodes.with_shot(1)
     rows = (one_shot.support, one_shot.query, one_shot.query_way)
     (task,) = task_batches(table, Episodes(*(array[number, None] for array in rows)))
-    query_way = one_shot.query_way[number]
+    query_way = torch.from_numpy(one_shot.query_way[number])
     shown = {"number": number, "query_way": query_way.tolist()}
-    prototypes = _prototypes(task, torch.from_numpy(query_way))
+    points = _episode_points(task, query_way)
     return [], {
         "episodes": setting.episodes,
         "against_z": against_z,
-        "episode": shown | _projected(prototypes, job.seed),
-        "shift": shown | _projected(_shifted(task), job.seed),
-        "bias": {str(k): _bias(table, episodes.with_shot(k), job.seed) for k in SHOTS},
+        **{name: shown | _projected(parts, job.seed) for name, parts in points.items()},
+        "bias": {str(k): _bias_data(table, episodes.with_shot(k), job.seed) for k in SHOTS},
     }
 
 
@@ -91,21 +91,15 @@ def accuracy_over_z(
     episodes: Episodes,
     progress: Progress | None = None,
 ) -> tuple[ByShot, Curves, dict[str, Any]]:
-    """Evaluate methods, CSPN among them, and BD_i-CSPN for every Z; and the data of Fig. 2.
+    """Evaluate methods, CSPN among them, and BD_i-CSPN for every Z; return the data of Fig. 2, too.
 
-    The data has the accuracy that eq. (25) expects, fitted to the accuracies of CSPN.
+    The data includes the accuracy that eq. (25) expects, fitted to the accuracies of CSPN.
     """
     results, curves = sweep(features, labels, methods, ("bd-i:z=", Z), episodes, progress)
     moments = class_moments(features, labels)
     eta = accuracy_coefficient(moments, {k: results["cspn", k].accuracy for k in SHOTS})
     expected = {str(k): expected_accuracy(moments, eta, k, Z).tolist() for k in SHOTS}
-    data = {
-        "z": list(Z),
-        "variance": moments.variance,
-        "expectation": moments.expectation,
-        "eta": eta,
-        "expected": expected,
-    }
+    data = {"z": list(Z), **asdict(moments), "eta": eta, "expected": expected}
     for name in WEIGHTINGS:
         data[name] = {str(shot): accuracy_data(curves[name, shot]) for shot in SHOTS}
     return results, curves, data
@@ -122,8 +116,8 @@ def typical_episode(results: Sequence[Result]) -> int:
 
 
 @torch.inference_mode()
-def _prototypes(task: TaskBatch, query_way: Tensor) -> dict[str, Tensor]:
-    """Queries and basic, rectified and expected prototypes of one task, each (n, dim).
+def _episode_points(task: TaskBatch, query_way: Tensor) -> dict[str, dict[str, Tensor]]:
+    """Prototypes of one task, and its queries before and after the shift, each (n, dim).
 
     The expected prototype is the mean of all samples of a class in the episode, as in the paper.
     """
@@ -131,21 +125,16 @@ def _prototypes(task: TaskBatch, query_way: Tensor) -> dict[str, Tensor]:
     ways = int(task.labels.max()) + 1
     options = method("bd-i:weighting=classes").options
     samples, classes = torch.cat([support, query]), torch.cat([task.labels, query_way])
-    return {
+    prototypes = {
         "query": query,
         "basic": basic_prototypes(task.support, task.labels, ways)[0],
         "rectified": rectify(task.support, task.labels, task.query, ways, options).prototypes[0],
         "expected": torch.stack([samples[classes == way].mean(dim=0) for way in range(ways)]),
     }
-
-
-@torch.inference_mode()
-def _shifted(task: TaskBatch) -> dict[str, Tensor]:
-    """Support, queries before and after the shift, and their means, each (n, dim)."""
-    support, query = task.support.materialize()[0], task.query.materialize()[0]
     shifted = normalize(query + support.mean(dim=0) - query.mean(dim=0))  # eq. (8)
     means = torch.stack([part.mean(dim=0) for part in (support, query, shifted)])
-    return {"support": support, "before": query, "after": shifted, "centres": means}
+    shift = {"support": support, "before": query, "after": shifted, "centres": means}
+    return {"episode": prototypes, "shift": shift}
 
 
 def _projected(parts: dict[str, Tensor], seed: int) -> dict[str, Any]:
@@ -159,7 +148,7 @@ def _projected(parts: dict[str, Tensor], seed: int) -> dict[str, Any]:
 
 
 @torch.inference_mode()
-def _bias(table: FeatureTable, episodes: Episodes, seed: int) -> dict[str, Any]:
+def _bias_data(table: FeatureTable, episodes: Episodes, seed: int) -> dict[str, Any]:
     """Angles in degrees from prototypes to the mean of all samples of their class.
 
     One value per class, the mean over its episodes; "drawn" has those of `SHOWN_CLASSES` classes.

@@ -82,7 +82,7 @@ class Job:
     methods: Sequence[str]
     settings: Sequence[Setting]
     seed: int = 0
-    fine_tuned: int = FINE_TUNED_EPISODES  # networks are fine-tuned on the first episodes only
+    fine_tuned: int | None = None  # number of episodes in which networks are fine-tuned
     progress: Progress | None = None
 
     def choose_z(self, setting: Setting) -> list[Choice]:
@@ -159,7 +159,8 @@ def fine_tuning(job: Job) -> Measured:
     for setting in job.settings:
         if not job.folder.has_pictures(setting.feature_set):
             continue
-        fewer = replace(setting, episodes=min(setting.episodes, job.fine_tuned))
+        most = job.fine_tuned or FINE_TUNED_EPISODES
+        fewer = replace(setting, episodes=min(setting.episodes, most))
         episodes = job.sample_episodes(setting).first(fewer.episodes)
         pictures = job.folder.pictures(setting.feature_set)
         results = evaluate_fine_tuned(

@@ -93,14 +93,14 @@ def robust_figures(numbers: Sequence[Measurement], features: FeatureSet) -> list
 
 def _robust(own: Sequence[Measurement], where: str, shot: int, quantity: str) -> Figure:
     chosen = [one for one in own if (one.shot, one.quantity) == (shot, quantity)]
-    distractors = sorted({one.distractors for one in chosen})
     bars = {}
     for name in dict.fromkeys(one.method for one in chosen):
         of_method = [one for one in chosen if one.method == name]
         of_method.sort(key=lambda one: one.distractors)
         heights, ci95 = [one.value for one in of_method], [one.ci95 or 0.0 for one in of_method]
         bars[system_name(name)] = (heights, ci95)
-    groups, shown = [f"N' = {number}" for number in distractors], QUANTITIES[quantity]
+    groups = [f"N' = {number}" for number in sorted({one.distractors for one in chosen})]
+    shown = QUANTITIES[quantity]
     values = "; ".join(
         f"{system_name(one.method)}, N' = {one.distractors}: {one.value:.1f} %" for one in chosen
     )

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import mean
-from typing import Any
 
-from protorect.core.statistics import Estimate
-from protorect.paper.feature_sets import FeatureSet
 from protorect.paper.published import (
     SHOTS,
     Key,
@@ -21,17 +18,8 @@ from protorect.paper.published import (
     published_values,
 )
 from protorect.paper.record import ByKey, Measurement
-from protorect.paper.texts import (
-    DATASETS,
-    WEIGHTING_NAMES,
-    common_names,
-    feature_set_name,
-    prose,
-    row_names,
-    system_name,
-)
+from protorect.paper.texts import DATASETS, WEIGHTING_NAMES, common_names, prose, row_names
 from protorect.report.page import Element
-from protorect.report.results import difference_text
 from protorect.report.table import Table
 
 # The methods that are compared with a published system: itself and its variant.
@@ -136,20 +124,6 @@ def not_in_paper(numbers: Sequence[Measurement], tables: Sequence[PublishedTable
             row += [measured_text(one), signed(one.value - cspn.value) if compared else ""]
     caption = ", ".join(["Measured here, not in the paper", *common_names(keys)])
     return [Table(f"{caption}.", header, rows)]
-
-
-def fine_tuned_table(method: str, differences: Mapping[FeatureSet, Mapping[str, Any]]) -> Table:
-    """Paired differences of a fine-tuned network to CSPN, one row per feature set."""
-    rows = [
-        [
-            feature_set_name(features),
-            str(by_shot["episodes"]),
-            *(difference_text(Estimate(**by_shot[str(shot)])) for shot in SHOTS),
-        ]
-        for features, by_shot in differences.items()
-    ]
-    header = ["data set", "episodes", *(f"{shot}-shot minus CSPN" for shot in SHOTS)]
-    return Table(prose("fine-tuned caption", system=system_name(method)), header, rows)
 
 
 def rank(dataset: str, accuracy: float) -> int:
