@@ -36,12 +36,10 @@ def run(options: argparse.Namespace) -> None:
     with progress_bar("episodes") as progress:
         result = measure(plan, learned, progress)
     write_text(options.out, demo_page(result))
-    print_table(
-        results_table(
-            list(result.by_network.values()),
-            f"trained on the digits {span(BASE)}, tested on {span(NOVEL)}: {WAY}-way, "
-            f"{QUERY} queries, {options.episodes} episodes, accuracy in %",
-        )
+    title = (
+        f"trained on the digits {span(BASE)}, tested on {span(NOVEL)}: {WAY}-way, "
+        f"{QUERY} queries, {options.episodes} episodes, accuracy in %"
     )
+    print_table(results_table(list(result.by_network.values()), title))
     print_table(pixels_table(result, "the same episodes on pixels, and the gain of the network"))
     print(options.out)
