@@ -8,8 +8,6 @@ nothing heavy.
 from __future__ import annotations
 
 import argparse
-import platform
-from typing import Any
 
 from benchmarks.performance import SECTIONS, section
 
@@ -18,6 +16,7 @@ def main() -> None:
     """Measure, and write the results and the document after each section."""
     from benchmarks.documents import load_results, save_results
     from protorect._utils.memory import keep_freed_memory
+    from protorect._utils.versions import versions
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
@@ -29,19 +28,8 @@ def main() -> None:
     results = load_results("performance")
     for name in names:
         print(f"measuring {name} ...", flush=True)
-        results[name] = {"machine": _machine(), "figures": section(name).measure()}
+        results[name] = {"machine": versions(), "figures": section(name).measure()}
         save_results("performance", results)
-
-
-def _machine() -> dict[str, Any]:
-    import torch
-
-    return {
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "processor": platform.machine(),
-    }
 
 
 if __name__ == "__main__":

@@ -36,29 +36,20 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getatt
 
 __version__ = "0.1.0"
 
-# The module of each public name. It is imported when the name is first used, so that
+# The public names of each module, which is imported when one of them is first used, so that
 # `protorect --help` need not wait for torch.
-_MODULES = {
-    "BDCSPN": "estimators.prototypes",
-    "CSPN": "estimators.prototypes",
-    "DataError": "errors",
-    "Episodes": "evaluation.episodes",
-    "ImageClassifier": "labeling.classifier",
-    "METHODS": "methods",
-    "Method": "methods",
-    "MissingExtraError": "errors",
-    "OptionError": "errors",
-    "Predictions": "labeling.predictions",
-    "ProtorectError": "errors",
-    "Result": "evaluation.evaluate",
-    "Thresholds": "uncertainty.thresholds",
-    "evaluate": "evaluation.evaluate",
-    "load_features": "evaluation.features",
-    "method": "methods",
-    "sample_episodes": "evaluation.episodes",
-    "save_features": "evaluation.features",
-    "sort_images": "labeling.classifier",
+_NAMES = {
+    "errors": ("DataError", "MissingExtraError", "OptionError", "ProtorectError"),
+    "estimators.prototypes": ("BDCSPN", "CSPN"),
+    "evaluation.episodes": ("Episodes", "sample_episodes"),
+    "evaluation.evaluate": ("Result", "evaluate"),
+    "evaluation.features": ("load_features", "save_features"),
+    "labeling.classifier": ("ImageClassifier", "sort_images"),
+    "labeling.predictions": ("Predictions",),
+    "methods": ("METHODS", "Method", "method"),
+    "uncertainty.thresholds": ("Thresholds",),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULES)
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from protorect._utils.parallel import map_in_order, processes
+from protorect._utils.parallel import map_in_order, threads
 
 
 def slow_for_the_first(item):
@@ -34,6 +34,6 @@ def test_no_more_than_the_limit_is_read_ahead():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_processes_give_the_results_of_map(workers):
-    with processes(workers) as run:
+def test_threads_give_the_results_of_map(workers):
+    with threads(workers) as run:
         assert list(run(abs, [-3, 2, -1])) == [3, 2, 1]

@@ -195,7 +195,7 @@ def test_shift_eq_8_is_between_means_over_samples():
     assert (got - of_classes).abs().max() > 0.1  # the unequal classes distinguish the two
 
 
-def test_cosine_scores_are_of_directions():
+def test_cosines_do_not_depend_on_the_norm_of_a_prototype():
     given = clusters()
     queries = given.query.numpy()
     directions = given.support[:, :3] * torch.tensor([[1e-3], [1.0], [1e3]], dtype=torch.float64)
@@ -203,7 +203,7 @@ def test_cosine_scores_are_of_directions():
         [paper.cosines(x, list(task)) for x in rows]
         for rows, task in zip(queries, directions.numpy(), strict=True)
     ]
-    compare(functional.cosine_scores(given.query, directions), np.array(expected))
+    compare(UnitRows.of(given.query).cosines(directions), np.array(expected))
 
 
 def test_predictions():
@@ -282,7 +282,7 @@ def test_rectified_prototypes_eq_5(choice):
     references = read(given, z=3, **choice)
     query = torch.from_numpy(stacked(references, "queries"))
     basic = torch.from_numpy(stacked(references, "basic"))
-    scores = functional.cosine_scores(query, basic)
+    scores = UnitRows.of(query).cosines(basic)
     got = functional.rectified_prototypes(
         given.support, given.labels, query, scores, basic, Options(z=3, **choice)
     )
@@ -438,7 +438,7 @@ def test_nothing_given_is_modified(choice, dtype):
     before = [part.clone() for part in given[:3]]
     functional.rectify(*given, Options(z=3, **choice))
     functional.normalize(given.support)
-    scores = functional.cosine_scores(given.query, functional.normalize(given.query))
+    scores = UnitRows.of(given.query).cosines(functional.normalize(given.query))
     kept = scores.clone()
     functional.predictions(scores)
     functional.probabilities(scores)

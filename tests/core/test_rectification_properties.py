@@ -308,7 +308,7 @@ def test_at_most_z_join_each_class_and_none_surer_stays_out(task, chosen):
 def test_weights_are_shares(task, chosen):
     everything = torch.cat([task.support, task.query], dim=1)
     basic = functional.basic_prototypes(task.support, task.labels, task.ways)
-    scores = functional.cosine_scores(everything, basic)
+    scores = UnitRows.of(everything).cosines(basic)
     joined = joining(scores[:, len(task.labels) :], chosen.z)
     labelled = functional.membership(task.labels, task.ways).unsqueeze(0)
     members = torch.cat([labelled, joined], dim=1)

@@ -13,6 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from protorect._utils.files import written_whole
+from protorect._utils.memory import physical_memory
 from protorect.errors import DataError, damaged
 
 Arrays = dict[str, NDArray[Any]]
@@ -84,7 +85,9 @@ def create_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]
 def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
     try:
         with archive.open(member) as file:
-            shape, dtype = _header(file)
+            version = npy.read_magic(file)
+            header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, _, dtype = header(file)
         if dtype.hasobject:
             raise DataError(
                 f"{path}: {member} holds pickled objects, which are never read. "
@@ -101,18 +104,3 @@ def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
         raise
     except Exception as error:  # numpy and zipfile raise many kinds of error on damaged files
         raise DataError(f"{path}: {member} cannot be read: {error}.") from error
-
-
-def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = npy.read_magic(file)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return shape, dtype
-
-
-def physical_memory() -> float:
-    """Bytes of memory of this machine; infinite if unknown."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # not on every system
-        return float("inf")

@@ -102,13 +102,13 @@ def _config(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
             "give a file that protorect saved."
         )
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_hook=_restore_tuple)
         if document["format"] > FORMAT:
             raise DataError(
                 f"{path} is in format {document['format']}, and this protorect reads up to "
                 f"{FORMAT}; install a newer protorect."
             )
-        return dict(_from_json(document["config"]).items())
+        return dict(document["config"].items())
     except DataError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -116,7 +116,7 @@ def _config(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
 
 
 def _to_json(value: Any) -> Any:
-    """The value as JSON can hold it, so that `_from_json` restores it."""
+    """The value as JSON can hold it, with tuples as `_restore_tuple` expects them."""
     if isinstance(value, np.generic):
         value = value.item()
     # By the exact type: a subclass, such as an enumeration, would not come back as itself.
@@ -134,11 +134,5 @@ def _to_json(value: Any) -> Any:
     )
 
 
-def _from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_from_json(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if _TUPLE in value:
-        return tuple(_from_json(item) for item in value[_TUPLE])
-    return {key: _from_json(item) for key, item in value.items()}
+def _restore_tuple(value: dict[str, Any]) -> Any:
+    return tuple(value[_TUPLE]) if _TUPLE in value else value

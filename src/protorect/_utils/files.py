@@ -45,7 +45,12 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
 
     It is removed if the block fails, and by the next command if the process is killed.
     """
-    check_free(path)
+    with write_errors(path):
+        occupied = os.path.lexists(path) and not (path.is_dir() and not os.listdir(path))
+    if occupied:
+        raise DataError(
+            f"{printable(str(path))} exists already; remove it or give another name to --out."
+        )
     partial = path.parent / f".{path.name}.protorect-partial"
     lock = path.parent / f".{path.name}.protorect-lock"
     with write_errors(path), locked(lock, path):
@@ -68,16 +73,6 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         if target.parent.is_dir() and not target.exists():
             with _temporary(target.parent, target.suffix):
                 return
-
-
-def check_free(path: Path) -> None:
-    """Raise DataError if there is anything at `path` but an empty folder."""
-    with write_errors(path):
-        taken = os.path.lexists(path) and not (path.is_dir() and not os.listdir(path))
-    if taken:
-        raise DataError(
-            f"{printable(str(path))} exists already; remove it or give another name to --out."
-        )
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

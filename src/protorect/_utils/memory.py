@@ -1,13 +1,22 @@
-"""What the C library does with freed memory."""
+"""Memory of the machine, and what the C library does with freed memory."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 
 # Names of glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 _LARGEST_INT = 2**31 - 1
+
+
+def physical_memory() -> float:
+    """Bytes of memory of this machine; infinite if unknown."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not on every system
+        return float("inf")
 
 
 def keep_freed_memory() -> None:

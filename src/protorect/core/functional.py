@@ -89,11 +89,6 @@ def cross_class_shift(support: Features, query: Features) -> Tensor:
     return UnitRows.of(support).mean() - UnitRows.of(query).mean()
 
 
-def cosine_scores(query: Features, prototypes: Tensor) -> Tensor:
-    """Cosine of every query with every prototype, (tasks, n_query, ways)."""
-    return UnitRows.of(query).cosines(prototypes)
-
-
 def predictions(scores: Tensor) -> Tensor:
     """The class that scores highest, (tasks, n_query, ways) -> (tasks, n_query)."""
     return scores.max(dim=-1).indices  # many times faster than argmax in this memory layout
@@ -114,12 +109,8 @@ def confident_queries(
 ) -> tuple[Tensor, Tensor]:
     """The Z most confident queries of each class.
 
-    Returns
-    -------
-    places
-        (tasks, Z, ways), positions of queries.
-    taken
-        (tasks, Z, ways), bool: False where a class has fewer than Z queries.
+    Returns their positions (tasks, Z, ways), and a mask of that shape that is False where a class
+    has fewer than Z queries.
     """
     limit = scores.shape[-2] if z is None else min(z, scores.shape[-2])
     confidence = torch.log_softmax(scale * scores, dim=-1) if rank == "softmax" else scores
@@ -152,20 +143,13 @@ def log_weights(
 ) -> Tensor:
     """Logarithm of the weight of a sample in a class before normalization, eq. (6).
 
-    Parameters
-    ----------
-    scores
-        (tasks, n, ways), cosines of the samples with the basic prototypes.
-    epsilon
-        Sharpness.
-    weighting
-        "samples": the numerator as printed. "classes": the sample's softmax over the classes.
-    places
-        (tasks, k, ways), positions of samples of each class; all samples if not given.
+    `scores` (tasks, n, ways) are the cosines of samples with the basic prototypes. With `places`
+    (tasks, k, ways), the weights are those of the samples at these positions.
     """
     at = scores if places is None else scores.gather(-2, places)
-    if weighting == "samples":
+    if weighting == "samples":  # the numerator as printed
         return epsilon * at
+    # the sample's softmax over the classes
     evidence = torch.logsumexp(epsilon * scores, dim=-1, keepdim=True).expand_as(scores)
     return epsilon * at - (evidence if places is None else evidence.gather(-2, places))
 
@@ -188,14 +172,8 @@ def augmented_weights(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Samples of each class's augmented support S' and their weights, eq. (6).
 
-    Returns
-    -------
-    of_support
-        (tasks, n_support, ways), weights of the support.
-    of_query
-        (tasks, Z, ways), weights of the queries that join; 0 where a class has fewer than Z.
-    places
-        (tasks, Z, ways), positions of those queries.
+    Returns the weights of the support (tasks, n_support, ways), those of the queries that join
+    (tasks, Z, ways), 0 where a class has fewer than Z, and the positions of these queries.
     """
     support = UnitRows.of(support)
     n_support, ways = support.scale.shape[-1], prototypes.shape[-2]

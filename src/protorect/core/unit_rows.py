@@ -32,24 +32,12 @@ def row_norms(rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Rows of norm one, or zero where the raw row is zero: scale * rows + gain * shift.
+    """Rows of norm one, or zero where the raw row is zero: scale * rows + gain * shift."""
 
-    Parameters
-    ----------
-    rows
-        (tasks, n, dim), raw, float32 or float64.
-    scale
-        (tasks, n), factor of each row; 0 for a zero row.
-    shift
-        (tasks, 1, dim), added to every row; None if the rows are not shifted.
-    gain
-        (tasks, n), factor of the shift at each row; None if the rows are not shifted.
-    """
-
-    rows: Tensor
-    scale: Tensor
-    shift: Tensor | None = None
-    gain: Tensor | None = None
+    rows: Tensor  # (tasks, n, dim), raw, float32 or float64
+    scale: Tensor  # (tasks, n), factor of each row; 0 for a zero row
+    shift: Tensor | None = None  # (tasks, 1, dim), added to every row
+    gain: Tensor | None = None  # (tasks, n), factor of the shift at each row
 
     @classmethod
     def of(cls, rows: Tensor | UnitRows) -> UnitRows:

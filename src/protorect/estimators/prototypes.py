@@ -7,13 +7,16 @@ features (float16 in float32), and accept any hashable labels.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
@@ -24,7 +27,6 @@ from protorect.core import functional
 from protorect.core.functional import Assignment, Options, Rank, Weighting
 from protorect.core.unit_rows import UnitRows
 from protorect.errors import DataError
-from protorect.estimators.labels import as_labels, encode, objects
 
 Array = NDArray[Any]
 _BLOCK_ROWS = 4096
@@ -79,8 +81,8 @@ class CSPN(ClassifierMixin, BaseEstimator):
             of `BDCSPN` may lower the accuracy.
         """
         options = self._options()
-        X, y = validate_data(self, _array(X), as_labels(y), dtype=(np.float64, np.float32))
-        classes, codes = encode(y)
+        X, y = validate_data(self, _array(X), _as_labels(y), dtype=(np.float64, np.float32))
+        classes, codes = _encode(y)
         support, ways = tensor_of(X)[None], len(classes)
         if X_unlabeled is None:
             unlabeled, shift = X[:0], None
@@ -144,14 +146,14 @@ class CSPN(ClassifierMixin, BaseEstimator):
             raise DataError(f"{path} holds a {name}, not a {expected}; load it with {name}.load.")
         try:
             self = cls(**config["params"])
-            self.classes_ = objects(config["classes"]).astype(config["classes_dtype"])
+            self.classes_ = _objects(config["classes"]).astype(config["classes_dtype"])
             self.prototypes_, self.shift_ = tensors["prototypes"].numpy(), tensors["shift"].numpy()
             self.n_features_in_ = len(self.shift_)
             if config["feature_names"]:
-                self.feature_names_in_ = objects(config["feature_names"])
-            shapes = self.prototypes_.shape, (len(self.classes_), self.n_features_in_)
-            if shapes[0] != shapes[1]:
-                raise ValueError(f"prototypes of shape {shapes[0]} instead of {shapes[1]}")
+                self.feature_names_in_ = _objects(config["feature_names"])
+            shape, needed = self.prototypes_.shape, (len(self.classes_), self.n_features_in_)
+            if shape != needed:
+                raise ValueError(f"prototypes of shape {shape} instead of {needed}")
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise DataError(f"{path} holds a damaged {name}: {error}. Save it again.") from error
         return self
@@ -161,7 +163,7 @@ class CSPN(ClassifierMixin, BaseEstimator):
         return np.asarray(X)
 
     def _predicted(self, X: Array) -> Array:
-        codes = functional.predictions(self._scores(X))
+        codes = functional.predictions(self._scores(X))  # checks that there are classes
         return np.asarray(self.classes_[codes.numpy()])
 
     def _scores(self, X: Array) -> Tensor:
@@ -246,3 +248,44 @@ def _array(X: Any) -> Any:
         X = X.detach().cpu()
         X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()  # numpy has no bfloat16
     return X.astype(np.float32) if getattr(X, "dtype", None) == np.float16 else X
+
+
+def _as_labels(y: Any) -> Any:
+    """y as scikit-learn takes it; a list of mixed or other types becomes an array of objects."""
+    if isinstance(y, Tensor):
+        return y.detach().cpu().numpy()
+    if not isinstance(y, list | tuple):
+        return y
+    labels = [label.item() if isinstance(label, Tensor) else label for label in y]
+    return labels if _sortable(labels) else _objects(labels)
+
+
+def _encode(y: Array) -> tuple[Array, Tensor]:
+    """The classes, and the class number of each label."""
+    if y.dtype == object:
+        try:
+            distinct = dict.fromkeys(y)
+        except TypeError as error:
+            raise DataError(f"a label in y is not hashable: {error}.") from error
+        classes = _objects(sorted(distinct) if _sortable(distinct) else distinct)
+        position = {label: code for code, label in enumerate(classes)}
+        codes = np.array([position[label] for label in y])
+    else:
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"y has one class only, {classes.tolist()[0]!r}; give at least two.")
+    return classes, torch.from_numpy(codes)
+
+
+def _sortable(labels: Iterable[Any]) -> bool:
+    """Whether they are all strings, all booleans or all numbers."""
+    kinds = {
+        (isinstance(x, str), isinstance(x, bool | np.bool_), isinstance(x, Real)) for x in labels
+    }
+    return len(kinds) == 1 and any(kinds.pop())
+
+
+def _objects(labels: Iterable[Any]) -> Array:
+    """Labels as an array of objects (n,)."""
+    return np.fromiter(labels, dtype=object)

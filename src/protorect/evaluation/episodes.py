@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from protorect._utils.arrays import load_arrays, physical_memory, save_arrays
+from protorect._utils.arrays import load_arrays, save_arrays
+from protorect._utils.memory import physical_memory
 from protorect._utils.parameters import check_whole
 from protorect.errors import DataError, OptionError
 from protorect.evaluation.draws import MANY, Ints, draw_distinct
