@@ -1,4 +1,4 @@
-"""Data that many tests use."""
+"""Data that several packages of tests use."""
 
 import numpy as np
 import pytest
@@ -62,8 +62,8 @@ def packed(tmp_path_factory):
             phase = rng.uniform(0, 2 * np.pi)
             along = np.cos(angle) * down + np.sin(angle) * across
             wave = np.sin(2 * np.pi * width * along + phase)
-            grey = 128 + 60 * wave + 40 * rng.normal(size=wave.shape)
-            Image.fromarray(grey.clip(0, 255).astype(np.uint8)).save(folder / f"{number}.png")
+            gray = 128 + 60 * wave + 40 * rng.normal(size=wave.shape)
+            Image.fromarray(gray.clip(0, 255).astype(np.uint8)).save(folder / f"{number}.png")
     out = root.parent / "packed-stripes"
     prepare("folder", root, out, size=SIDE, split=(8 / 18, 5 / 18, 5 / 18), workers=1)
     return out

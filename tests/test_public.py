@@ -1,4 +1,4 @@
-"""The flat public surface."""
+"""The names of the public API."""
 
 import ast
 import doctest

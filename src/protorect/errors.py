@@ -84,12 +84,12 @@ def needs_extra(what: str, extra: str) -> Iterator[None]:
         raise MissingExtraError(f"{what}, which is not installed: {line}.") from error
 
 
-def unknown_name(kind: str, given: str, allowed: Iterable[str]) -> OptionError:
-    """The error for a name that is not allowed, with the nearest allowed one suggested."""
+def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> OptionError:
+    """The error for a name that is not allowed, with the most similar allowed one suggested."""
     names = sorted(allowed)
-    near = get_close_matches(given.lower(), names, n=1, cutoff=0.5)
+    near = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return OptionError(f"unknown {kind} {given!r}.{hint} Known: {', '.join(names)}.")
+    return OptionError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}.")
 
 
 def damaged(path: object, reason: str, remedy: str) -> DataError:

@@ -10,13 +10,13 @@ from protorect import DataError
 from protorect._utils.arrays import create_array, load_arrays, save_arrays
 
 
-class Bomb:
-    """Marks the test as failed if anybody unpickles it."""
+class Flag:
+    """Sets a flag when it is unpickled."""
 
-    exploded = False
+    unpickled = False
 
     def __reduce__(self):
-        return (setattr, (Bomb, "exploded", True))
+        return (setattr, (Flag, "unpickled", True))
 
 
 def npz(path, **members):
@@ -51,13 +51,13 @@ def test_compressed_and_fortran_ordered(tmp_path):
 
 
 def test_pickled_objects_are_never_unpickled(tmp_path):
-    np.savez(tmp_path / "a.npz", x=np.array([Bomb()], dtype=object))
+    np.savez(tmp_path / "a.npz", x=np.array([Flag()], dtype=object))
     with pytest.raises(DataError, match="pickled objects, which are never read"):
         load_arrays(tmp_path / "a.npz", ("x",))
-    raw = npz(tmp_path / "b.npz", x=pickle.dumps(Bomb()))
+    raw = npz(tmp_path / "b.npz", x=pickle.dumps(Flag()))
     with pytest.raises(DataError, match="cannot be read"):
         load_arrays(raw, ("x",))
-    assert not Bomb.exploded
+    assert not Flag.unpickled
 
 
 def test_a_shape_without_its_data_allocates_nothing(tmp_path):
@@ -66,7 +66,7 @@ def test_a_shape_without_its_data_allocates_nothing(tmp_path):
         load_arrays(path, ("x",))
 
 
-def test_more_than_the_machine_holds_is_refused(tmp_path, monkeypatch):
+def test_an_array_larger_than_the_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("protorect._utils.arrays.physical_memory", lambda: 100.0)
     save_arrays(tmp_path / "a.npz", x=np.zeros(1000))
     with pytest.raises(DataError, match=r"shape \(1000,\) does not fit into memory"):
@@ -103,7 +103,7 @@ def test_flipped_bytes_are_an_error_or_do_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nothing.npz", "folder", "text.npz", "array.npy"])
-def test_what_is_not_a_file_of_arrays(tmp_path, name):
+def test_a_file_of_another_kind_is_named(tmp_path, name):
     (tmp_path / "folder").mkdir()
     (tmp_path / "text.npz").write_text("features")
     np.save(tmp_path / "array.npy", np.zeros(3))
@@ -111,14 +111,14 @@ def test_what_is_not_a_file_of_arrays(tmp_path, name):
         load_arrays(tmp_path / name, ("x",))
 
 
-def test_an_array_in_a_folder_of_the_archive_is_not_taken_for_ours(tmp_path):
+def test_an_array_in_a_folder_of_the_archive_has_another_name(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("data/x.npy", header((1,)) + b"\0" * 4)
     with pytest.raises(DataError, match="has no array x; it holds data/x"):
         load_arrays(tmp_path / "a.npz", ("x",))
 
 
-def test_a_pipe_is_refused_with_what_to_do(tmp_path):
+def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "p.npz")
     with pytest.raises(DataError, match="not a regular file"):
         load_arrays(tmp_path / "p.npz", ("x",))

@@ -1,4 +1,4 @@
-"""One file of tensors and configuration: comes back as it was, or says what is wrong."""
+"""Files of tensors with their configuration: loaded as saved, or refused with the reason."""
 
 import json
 import random
@@ -26,8 +26,8 @@ def saved(tmp_path):
     return path
 
 
-def written(tmp_path, header, data=b"", length=None):
-    """A file with a header of one's own, in the safetensors layout."""
+def safetensors_file(tmp_path, header, data=b"", length=None):
+    """A file with this header, in the safetensors layout."""
     text = json.dumps(header).encode()
     path = tmp_path / "written.safetensors"
     path.write_bytes(struct.pack("<Q", len(text) if length is None else length) + text + data)
@@ -41,7 +41,7 @@ def with_metadata(tmp_path, metadata):
 
 
 def refusal(path, **options):
-    """The sentence with which a file is refused; it names the file."""
+    """The message with which a file is refused; it names the file."""
     with pytest.raises(DataError) as caught:
         load_tensors(path, **options)
     assert str(path) in str(caught.value)
@@ -57,23 +57,23 @@ def test_what_is_saved_is_loaded(saved):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.bool])
-def test_types_and_bits_come_back(tmp_path, dtype):
-    given = torch.tensor([0.1, -0.0, 3e4]).to(dtype)
-    save_tensors(tmp_path / "t", {"t": given}, {})
+def test_types_and_bits_are_preserved(tmp_path, dtype):
+    saved_tensor = torch.tensor([0.1, -0.0, 3e4]).to(dtype)
+    save_tensors(tmp_path / "t", {"t": saved_tensor}, {})
     tensors, _ = load_tensors(tmp_path / "t")
     assert tensors["t"].dtype == dtype
-    assert torch.equal(tensors["t"].view(torch.uint8), given.view(torch.uint8))
+    assert torch.equal(tensors["t"].view(torch.uint8), saved_tensor.view(torch.uint8))
 
 
-def test_tensors_may_share_memory_lie_across_and_want_gradients(tmp_path):
+def test_tensors_may_share_memory_be_transposed_and_require_gradients(tmp_path):
     whole = torch.randn(4, 5, requires_grad=True)
-    save_tensors(tmp_path / "t", {"whole": whole, "across": whole.T, "again": whole}, {})
+    save_tensors(tmp_path / "t", {"whole": whole, "transposed": whole.T, "again": whole}, {})
     tensors, _ = load_tensors(tmp_path / "t")
     assert torch.equal(tensors["again"], whole)
-    assert torch.equal(tensors["across"], whole.T)
+    assert torch.equal(tensors["transposed"], whole.T)
 
 
-def test_loaded_tensors_outlive_the_file(saved):
+def test_loaded_tensors_do_not_depend_on_the_file(saved):
     tensors, _ = load_tensors(saved)
     saved.write_bytes(b"\xff" * saved.stat().st_size)  # in place: a mapping would see it
     assert torch.equal(tensors["weight"], TENSORS["weight"])
@@ -85,12 +85,12 @@ def test_numbers_of_numpy_are_saved_as_numbers(tmp_path):
     assert load_tensors(tmp_path / "t")[1] == {"z": 4, "parts": [0.1, (True,)]}
 
 
-class Colour(StrEnum):
+class Color(StrEnum):
     RED = "red"
 
 
-@pytest.mark.parametrize("value", [Colour.RED, b"red", {1, 2}, {1: 2}, object(), 1j])
-def test_what_json_would_change_is_not_saved(tmp_path, value):
+@pytest.mark.parametrize("value", [Color.RED, b"red", {1, 2}, {1: 2}, object(), 1j])
+def test_a_value_that_json_would_change_is_not_saved(tmp_path, value):
     with pytest.raises(DataError, match=f"cannot save .* of type {type(value).__name__}"):
         save_tensors(tmp_path / "t", {}, {"value": (value,)})
     assert list(tmp_path.iterdir()) == []
@@ -124,11 +124,11 @@ except DataError as error:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
-def test_a_disk_that_fills_up_is_a_sentence(tmp_path):
+def test_a_full_disk_is_reported_in_one_sentence(tmp_path):
     path = tmp_path / "t.safetensors"
     command = [sys.executable, "-c", FILL_THE_DISK, str(path)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert answer.startswith(f"cannot write {path}")
+    message = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert message.startswith(f"cannot write {path}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -144,9 +144,9 @@ def test_a_file_of_another_format(tmp_path, content):
     assert "not a safetensors file" in refusal(path)
 
 
-@pytest.mark.parametrize("kept", [4, 60, -1])
-def test_an_incomplete_file(saved, kept):
-    saved.write_bytes(saved.read_bytes()[:kept])
+@pytest.mark.parametrize("end", [4, 60, -1])
+def test_an_incomplete_file(saved, end):
+    saved.write_bytes(saved.read_bytes()[:end])
     assert "incomplete" in refusal(saved)
 
 
@@ -168,16 +168,16 @@ def test_a_damaged_configuration(tmp_path, text):
 
 def test_a_newer_format_asks_for_a_newer_protorect(tmp_path):
     text = json.dumps({"format": FORMAT + 1, "settings": {}})
-    sentence = refusal(with_metadata(tmp_path, {"protorect": text}))
-    assert f"format {FORMAT + 1}" in sentence
-    assert "install a newer protorect" in sentence
+    message = refusal(with_metadata(tmp_path, {"protorect": text}))
+    assert f"format {FORMAT + 1}" in message
+    assert "install a newer protorect" in message
 
 
 def test_another_kind_is_refused(saved):
     assert load_tensors(saved, kind="backbone")[1]["kind"] == "backbone"
-    sentence = refusal(saved, kind="estimator")
-    assert "'backbone'" in sentence
-    assert "'estimator'" in sentence
+    message = refusal(saved, kind="estimator")
+    assert "'backbone'" in message
+    assert "'estimator'" in message
 
 
 HUGE = {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}
@@ -195,7 +195,7 @@ HUGE = {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}
 )
 def test_sizes_are_checked_before_allocation(tmp_path, header, length):
     # 4 TB cannot be allocated here, so a refusal as damaged shows that it was not tried.
-    assert "damaged" in refusal(written(tmp_path, header, b"\0" * 16, length))
+    assert "damaged" in refusal(safetensors_file(tmp_path, header, b"\0" * 16, length))
 
 
 def test_a_file_with_flipped_bytes_is_read_or_refused(saved):

@@ -26,8 +26,8 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path.write_text("old")
 
     def fail():
-        with written_whole(path) as beside:
-            beside.write_text("half")
+        with written_whole(path) as temporary:
+            temporary.write_text("half")
             raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):
@@ -44,7 +44,7 @@ def test_permissions_are_those_of_an_ordinary_file(tmp_path):
 
 
 @pytest.mark.parametrize("write", [check_writable, lambda path: write_text(path, "x")])
-def test_an_unwritable_place_is_one_clear_sentence(tmp_path, write):
+def test_an_unwritable_path_is_refused_with_the_reason(tmp_path, write):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"cannot write .*file/a.txt: .*\.$"):
         write(tmp_path / "file" / "a.txt")
@@ -52,7 +52,7 @@ def test_an_unwritable_place_is_one_clear_sentence(tmp_path, write):
         write(tmp_path)
 
 
-def test_checking_leaves_no_trace(tmp_path):
+def test_a_check_leaves_no_file(tmp_path):
     check_writable(tmp_path / "a.txt")
     assert os.listdir(tmp_path) == []
 

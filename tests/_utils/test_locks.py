@@ -1,4 +1,4 @@
-"""One command at a time writes to a place."""
+"""A lock is held by one command at a time."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Manifests of folders, and what differs between two descriptions."""
+"""Manifests of folders, and the differences of two descriptions."""
 
 import json
 
@@ -10,14 +10,14 @@ from protorect._utils.manifest import MANIFEST, FolderFormat, differences, read_
 EXPECTED = FolderFormat("shoe box", "boxes", 2, "Buy one.", "Buy another.")
 
 
-def written(folder, document):
+def with_manifest(folder, document):
     (folder / MANIFEST).write_text(json.dumps(document))
     return folder
 
 
 def test_a_manifest_of_the_format_is_read(tmp_path):
     document = {"format": "boxes", "version": 2, "size": 41}
-    assert read_manifest(written(tmp_path, document), EXPECTED) == document
+    assert read_manifest(with_manifest(tmp_path, document), EXPECTED) == document
 
 
 def test_a_folder_without_a_manifest(tmp_path):
@@ -28,14 +28,14 @@ def test_a_folder_without_a_manifest(tmp_path):
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ([], r"is not of a shoe box \(boxes\)"),
-        ({"format": "bags", "version": 2}, r"is not of a shoe box \(boxes\)"),
+        ([], r"is not the manifest of a shoe box \(boxes\)"),
+        ({"format": "bags", "version": 2}, r"is not the manifest of a shoe box \(boxes\)"),
         ({"format": "boxes", "version": 3}, "version 3; this protorect reads version 2. Buy ano"),
     ],
 )
 def test_a_manifest_of_another_format(tmp_path, document, message):
     with pytest.raises(DataError, match=message):
-        read_manifest(written(tmp_path, document), EXPECTED)
+        read_manifest(with_manifest(tmp_path, document), EXPECTED)
 
 
 def test_differences_name_what_is_missing_or_changed():

@@ -29,9 +29,9 @@ def pages_mapped(mode: str) -> int:
     return int(done.stdout)
 
 
-def test_a_step_needs_no_new_memory_once_some_have_been_made():
-    # How blocks happen to lie differs from process to process: the clearest of a few.
+def test_training_steps_after_the_first_ones_map_no_new_pages():
+    # The layout of memory differs from process to process, so three of each are measured.
     kept = min(pages_mapped("keep") for _ in range(3))
     returned = max(pages_mapped("return") for _ in range(3))
-    assert returned > 10_000  # the premise: else the call is of no use
+    assert returned > 10_000  # else the call would have no effect
     assert kept < returned / 100

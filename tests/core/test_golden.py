@@ -1,7 +1,7 @@
-"""Numbers that must never move: the five methods on a small task made by arithmetic alone.
+"""Scores that must not change: the paper's five methods on a small task of simple numbers.
 
-The expected scores were computed once by the slow reference implementation. If the paper is read
-differently one day, write them anew on purpose: `python tests/test_golden.py`.
+The expected scores were computed once by the slow reference implementation. To compute them again,
+after a change of the method: `PYTHONPATH=tests python tests/core/test_golden.py`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ QUERY_CLASSES = [0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2]
 
 
 def feature(n: int, sample: int) -> list[float]:
-    """A feature of class n: a class's own few numbers, and small ones that differ by sample."""
-    own = [(5 * n + 3 * j * (n + 1)) % 7 - 2 for j in range(DIM)]
-    differs = [(11 * sample + 5 * j * j + 7 * j * sample) % 29 - 14 for j in range(DIM)]
-    return [one + other / 5 for one, other in zip(own, differs, strict=True)]
+    """A feature of class n: numbers of the class, plus small ones of the sample."""
+    of_class = [(5 * n + 3 * j * (n + 1)) % 7 - 2 for j in range(DIM)]
+    of_sample = [(11 * sample + 5 * j * j + 7 * j * sample) % 29 - 14 for j in range(DIM)]
+    return [one + other / 5 for one, other in zip(of_class, of_sample, strict=True)]
 
 
 def task() -> tuple[list[list[float]], list[int], list[list[float]]]:
-    """Support, labels and queries; the samples are numbered through."""
+    """Support, labels and queries; samples are numbered consecutively."""
     support = [feature(n, sample) for sample, n in enumerate(LABELS)]
     query = [feature(n, sample) for sample, n in enumerate(QUERY_CLASSES, start=len(LABELS))]
     return support, LABELS, query
@@ -49,11 +49,11 @@ def expected(method: str) -> np.ndarray:
     return np.array(json.loads(GOLDEN.read_text())["scores"][method])
 
 
-def test_every_method_is_there_and_they_all_differ():
-    kept = {method: expected(method) for method in OPTIONS}
+def test_every_method_has_scores_and_all_differ():
+    golden = {method: expected(method) for method in OPTIONS}
     assert list(json.loads(GOLDEN.read_text())["scores"]) == list(OPTIONS) == list(paper.METHODS)
-    for method, scores in kept.items():
-        for other, others in kept.items():
+    for method, scores in golden.items():
+        for other, others in golden.items():
             assert method == other or np.abs(scores - others).max() > 1e-3
 
 
@@ -65,7 +65,7 @@ def test_the_reference_implementation_is_unchanged(method):
 
 @pytest.mark.parametrize("method", OPTIONS)
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-10), (torch.float32, 2e-6)])
-def test_the_batched_equations_stay(method, dtype, atol):
+def test_the_batched_equations_are_unchanged(method, dtype, atol):
     support, labels, query = task()
     got = rectify(
         torch.tensor([support], dtype=dtype),
@@ -78,7 +78,7 @@ def test_the_batched_equations_stay(method, dtype, atol):
 
 
 def write() -> None:
-    """Write the golden file anew."""
+    """Compute and write the golden file."""
     rounded = {
         method: np.round(paper.scores(method, *task(), WAYS, z=Z), 10).tolist()
         for method in paper.METHODS

@@ -1,7 +1,7 @@
-"""What must hold of prototype rectification whatever the task, by Hypothesis.
+"""Properties of prototype rectification that hold for every task, tested by Hypothesis.
 
-Choices flip where two scores are equal, and a shifted query of hardly any length is mostly
-rounding; tasks so close to either that a rounding could decide are set aside (`clear_cut`).
+Rounding decides where two scores are equal, and a shifted query of a very small norm is mostly
+rounding error; tasks that close to either are discarded (`clear_cut`).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Task(NamedTuple):
 
 @st.composite
 def tasks(draw, like: Task | None = None) -> Task:
-    """Whole numbers of few values, so that samples fall together, and a little noise on each.
+    """Small whole numbers, so that some samples coincide, with a little noise added to each.
 
-    With the shapes and the labels of another task where one is given.
+    The task has the shapes and labels of `like` if that is given.
     """
     if like is None:
         shots = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
@@ -58,7 +58,7 @@ def tasks(draw, like: Task | None = None) -> Task:
         coarse = draw(st.lists(st.integers(-2, 2), min_size=n * dim, max_size=n * dim))
         fine = np.array(coarse).reshape(n, dim) + noise.normal(scale=0.4, size=(n, dim))
         for zero in draw(st.sets(st.integers(0, 6 * n), max_size=1)):
-            fine[zero : zero + 1] = 0  # mostly beyond the last one
+            fine[zero : zero + 1] = 0  # mostly beyond the last row, which changes nothing
         return torch.from_numpy(fine).unsqueeze(0)
 
     return Task(features(len(labels)), labels, features(n_query), ways)
@@ -75,7 +75,7 @@ options = st.builds(
 )
 
 
-def read(task: Task, chosen: Options) -> paper.Rectification:
+def reference_of(task: Task, chosen: Options) -> paper.Rectification:
     return paper.rectify_episode(
         task.support[0].numpy(),
         task.labels.tolist(),
@@ -92,36 +92,36 @@ def read(task: Task, chosen: Options) -> paper.Rectification:
 
 
 def clear_cut(task: Task, chosen: Options, gap: float = 1e-6) -> bool:
-    """Whether no label, no choice of the Z and no direction hangs on a rounding."""
-    reference = read(task, chosen)
+    """Whether no label, no choice of the Z and no direction depends on rounding."""
+    reference = reference_of(task, chosen)
     scores = [sorted(paper.cosines(x, reference.basic)) for x in reference.queries]
     return (
         (task.ways == 1 or all(row[-1] - row[-2] > gap for row in scores))
-        and shortest_moved(task, reference) > 0.01
+        and smallest_shifted_norm(task, reference) > 0.01
         and all(paper.length(x) > 0.01 for x in [*reference.basic, *reference.prototypes])
         and all(boundary_is_clear(reference, chosen, n, gap) for n in range(task.ways))
     )
 
 
-def shortest_moved(task: Task, reference: paper.Rectification) -> float:
-    """The shortest of the queries after the shift, before they are normalised again."""
+def smallest_shifted_norm(task: Task, reference: paper.Rectification) -> float:
+    """The smallest norm of a query after the shift, before it is renormalized."""
     return min(paper.length(paper.normalized(x) + reference.xi) for x in task.query[0].numpy())
 
 
 def boundary_is_clear(reference: paper.Rectification, chosen: Options, n: int, gap: float) -> bool:
-    """Whether the last query that joins class n is surer than the first that does not."""
+    """Whether the last query that joins class n is more confident than the first that does not."""
 
     def joining(z: int | None) -> list[int]:
         return paper.pseudo_labeled(
             reference.queries, reference.basic, n, z, chosen.rank, chosen.assignment
         )
 
-    everyone = joining(None)
-    if chosen.z is None or len(everyone) <= chosen.z:
+    candidates_in_order = joining(None)
+    if chosen.z is None or len(candidates_in_order) <= chosen.z:
         return True
     last, next_one = (
         paper.confidence(reference.queries[i], reference.basic, n, chosen.rank)
-        for i in everyone[chosen.z - 1 : chosen.z + 1]
+        for i in candidates_in_order[chosen.z - 1 : chosen.z + 1]
     )
     return last - next_one > gap
 
@@ -141,12 +141,12 @@ def same(one: Tensor, other: Tensor) -> None:
 @given(tasks(), options)
 def test_the_reference_implementation_agrees(task, chosen):
     assume(clear_cut(task, chosen))
-    got, reference = rectify(task, chosen), read(task, chosen)
+    got, reference = rectify(task, chosen), reference_of(task, chosen)
     same(got.prototypes[0], torch.from_numpy(np.array(reference.prototypes)))
     same(got.scores[0], torch.from_numpy(reference.scores))
 
 
-# --- order and names ----------------------------------------------------------------------------
+# --- order and labels ---------------------------------------------------------------------------
 
 
 @steady
@@ -213,22 +213,22 @@ def test_everything_twice_with_twice_the_z_changes_nothing(task, chosen):
 @given(tasks(), options)
 def test_a_query_given_twice_scores_the_same_twice(task, chosen):
     twice = task._replace(query=torch.cat([task.query, task.query[:, :1]], dim=1))
-    assume(shortest_moved(twice, read(twice, chosen)) > 0.01)
+    assume(smallest_shifted_norm(twice, reference_of(twice, chosen)) > 0.01)
     scores = rectify(twice, chosen).scores
     same(scores[:, -1], scores[:, 0])
 
 
-# --- lengths and directions ---------------------------------------------------------------------
+# --- norms and directions -----------------------------------------------------------------------
 
 
 @steady
 @given(tasks(), options, st.data())
-def test_a_positive_factor_of_its_own_on_each_feature_changes_nothing(task, chosen, data):
+def test_scaling_each_feature_by_a_positive_factor_changes_nothing(task, chosen, data):
     assume(clear_cut(task, chosen))
 
     def factors(n: int) -> Tensor:
-        drawn = data.draw(st.lists(st.floats(-12, 12), min_size=n, max_size=n))
-        return 10.0 ** torch.tensor(drawn, dtype=torch.float64).reshape(1, n, 1)
+        exponents = data.draw(st.lists(st.floats(-12, 12), min_size=n, max_size=n))
+        return 10.0 ** torch.tensor(exponents, dtype=torch.float64).reshape(1, n, 1)
 
     other = task._replace(
         support=task.support * factors(task.support.shape[1]),
@@ -239,22 +239,23 @@ def test_a_positive_factor_of_its_own_on_each_feature_changes_nothing(task, chos
 
 @steady
 @given(tasks(), options, st.integers(0, 2**32 - 1))
-def test_turning_all_features_turns_the_prototypes_and_nothing_else(task, chosen, seed):
+def test_rotating_all_features_rotates_the_prototypes_and_keeps_the_scores(task, chosen, seed):
     assume(clear_cut(task, chosen))
     dim = task.support.shape[-1]
-    turn, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))
-    turn = torch.from_numpy(turn)
+    rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))
+    rotation = torch.from_numpy(rotation)
     plain = rectify(task, chosen)
-    other = rectify(task._replace(support=task.support @ turn, query=task.query @ turn), chosen)
+    rotated = task._replace(support=task.support @ rotation, query=task.query @ rotation)
+    other = rectify(rotated, chosen)
     same(other.scores, plain.scores)
-    same(other.prototypes, plain.prototypes @ turn)
+    same(other.prototypes, plain.prototypes @ rotation)
 
 
 @steady
 @given(tasks(), options, st.sampled_from([torch.float32, torch.float64]))
 def test_scores_are_cosines_and_prototypes_are_within_the_unit_ball(task, chosen, dtype):
-    reference = read(task, chosen)
-    assume(shortest_moved(task, reference) > 0.3)
+    reference = reference_of(task, chosen)
+    assume(smallest_shifted_norm(task, reference) > 0.3)
     task = task._replace(support=task.support.to(dtype), query=task.query.to(dtype))
     got = rectify(task, chosen)
     assert got.scores.abs().max() <= 1 + 1e-5
@@ -284,10 +285,10 @@ def joining(scores, z, **how):
 
 @steady
 @given(tasks(), options)
-def test_at_most_z_join_each_class_and_none_surer_stays_out(task, chosen):
+def test_the_z_most_confident_queries_join_each_class(task, chosen):
     scores = rectify(task, Options(z=0, shift=chosen.shift)).scores
     joined = joining(scores, chosen.z, rank=chosen.rank, assignment=chosen.assignment)
-    sure = functional.probabilities(scores) if chosen.rank == "softmax" else scores
+    confidence = functional.probabilities(scores) if chosen.rank == "softmax" else scores
     predicted = functional.predictions(scores)
     for n in range(task.ways):
         inside = joined[0, :, n]
@@ -296,22 +297,22 @@ def test_at_most_z_join_each_class_and_none_surer_stays_out(task, chosen):
         else:
             candidates = torch.ones_like(inside)
         assert not (inside & ~candidates).any()
-        there = int(candidates.sum())
-        assert int(inside.sum()) == (there if chosen.z is None else min(chosen.z, there))
+        available = int(candidates.sum())
+        assert int(inside.sum()) == (available if chosen.z is None else min(chosen.z, available))
         outside = candidates & ~inside
         if inside.any() and outside.any():
-            assert sure[0, inside, n].min() >= sure[0, outside, n].max() - 1e-12
+            assert confidence[0, inside, n].min() >= confidence[0, outside, n].max() - 1e-12
 
 
 @steady
 @given(tasks(), options)
-def test_weights_are_shares(task, chosen):
-    everything = torch.cat([task.support, task.query], dim=1)
+def test_weights_are_nonnegative_and_sum_to_one(task, chosen):
+    samples = torch.cat([task.support, task.query], dim=1)
     basic = functional.basic_prototypes(task.support, task.labels, task.ways)
-    scores = UnitRows.of(everything).cosines(basic)
+    scores = UnitRows.of(samples).cosines(basic)
     joined = joining(scores[:, len(task.labels) :], chosen.z)
-    labelled = functional.membership(task.labels, task.ways).unsqueeze(0)
-    members = torch.cat([labelled, joined], dim=1)
+    labeled = functional.membership(task.labels, task.ways).unsqueeze(0)
+    members = torch.cat([labeled, joined], dim=1)
     logits = functional.log_weights(scores, chosen.epsilon, chosen.weighting)
     weights = functional.sample_weights(logits, members)
     assert (weights >= 0).all()

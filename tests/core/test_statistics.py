@@ -13,20 +13,20 @@ def test_interval_by_hand():
     assert ci95 == pytest.approx(1.959964 / math.sqrt(3), rel=1e-6)
 
 
-def test_interval_of_one_value_is_not_known():
+def test_interval_of_one_value_is_nan():
     mean, ci95 = mean_interval([4.0])
     assert mean == 4.0
     assert math.isnan(ci95)
 
 
-def test_interval_covers_the_mean_as_often_as_it_says():
+def test_95_percent_of_the_intervals_cover_the_mean():
     rng = np.random.default_rng(0)
     draws = rng.normal(3.0, 2.0, size=(4000, 50))
     covered = [abs(mean - 3.0) <= ci95 for mean, ci95 in map(mean_interval, draws)]
     assert 0.93 < np.mean(covered) < 0.96
 
 
-def test_paired_difference_forgets_what_the_episodes_share():
+def test_paired_difference_cancels_what_episodes_have_in_common():
     rng = np.random.default_rng(1)
     episode = rng.normal(70, 10, size=500)
     first, second = episode + 1 + rng.normal(0, 0.1, 500), episode

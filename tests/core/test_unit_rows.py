@@ -1,4 +1,4 @@
-"""`UnitRows` keeps rows as factors; written out, they must be the rows that it computes with."""
+"""`UnitRows` stores factors of rows; its results must be those of the materialized rows."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from reference import rectification as paper
 EXACT = {"rtol": 0, "atol": 1e-12}
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
+def normal(*shape: int, seed: int = 0) -> Tensor:
     random = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=random, dtype=torch.float64)
 
 
 def rows() -> Tensor:
-    """(3, 7, 5), of many lengths, two of them zero."""
-    features = drawn(3, 7, 5) * torch.logspace(-3, 3, 7, dtype=torch.float64).unsqueeze(-1)
+    """(3, 7, 5), of many norms, two of them zero."""
+    features = normal(3, 7, 5) * torch.logspace(-3, 3, 7, dtype=torch.float64).unsqueeze(-1)
     features[0, 2] = 0
     features[2, 6] = 0
     return features
 
 
 def shift() -> Tensor:
-    return 0.4 * drawn(3, 5, seed=1)
+    return 0.4 * normal(3, 5, seed=1)
 
 
 @pytest.fixture(params=["plain", "shifted"])
@@ -39,7 +39,9 @@ def unit(request) -> UnitRows:
 
 
 def directions() -> Tensor:
-    return drawn(3, 4, 5, seed=2) * torch.tensor([[0.01], [1.0], [7.0], [0.0]], dtype=torch.float64)
+    return normal(3, 4, 5, seed=2) * torch.tensor(
+        [[0.01], [1.0], [7.0], [0.0]], dtype=torch.float64
+    )
 
 
 def each(function, features: Tensor, *others: Tensor) -> Tensor:
@@ -54,22 +56,22 @@ def each(function, features: Tensor, *others: Tensor) -> Tensor:
     )
 
 
-# --- what is written out ------------------------------------------------------------------------
+# --- materialized rows --------------------------------------------------------------------------
 
 
-def test_written_out_they_are_the_normalised_rows():
-    written = UnitRows.of(rows()).materialize()
-    torch.testing.assert_close(written, each(paper.normalized, rows()), **EXACT)
-    assert not written[0, 2].any()
+def test_materialized_rows_are_normalized():
+    materialized = UnitRows.of(rows()).materialize()
+    torch.testing.assert_close(materialized, each(paper.normalized, rows()), **EXACT)
+    assert not materialized[0, 2].any()
 
 
-def test_written_out_shifted_they_are_normalised_again():
-    written = UnitRows.of(rows()).shifted(shift()).materialize()
-    torch.testing.assert_close(written, each(paper.shifted, rows(), shift()), **EXACT)
-    torch.testing.assert_close(written.norm(dim=-1), torch.ones(3, 7).double(), **EXACT)
+def test_materialized_shifted_rows_are_renormalized():
+    materialized = UnitRows.of(rows()).shifted(shift()).materialize()
+    torch.testing.assert_close(materialized, each(paper.shifted, rows(), shift()), **EXACT)
+    torch.testing.assert_close(materialized.norm(dim=-1), torch.ones(3, 7).double(), **EXACT)
 
 
-def test_cosines_are_those_of_the_rows_written_out(unit):
+def test_cosines_are_those_of_the_materialized_rows(unit):
     got = unit.cosines(directions())
     expected = each(
         lambda row, *ways: [paper.cosine(row, way) for way in ways[0]],
@@ -80,42 +82,42 @@ def test_cosines_are_those_of_the_rows_written_out(unit):
     assert not got[..., 3].any()  # the zero direction
 
 
-def test_products_are_those_of_the_rows_written_out(unit):
+def test_products_are_those_of_the_materialized_rows(unit):
     expected = unit.materialize() @ directions().mT
     torch.testing.assert_close(unit.products(directions()), expected, **EXACT)
 
 
 def test_cosines_with_other_rows(unit):
-    others = UnitRows.of(drawn(3, 6, 5, seed=4))
+    others = UnitRows.of(normal(3, 6, 5, seed=4))
     expected = unit.materialize() @ others.materialize().mT
     torch.testing.assert_close(unit.cosines_with(others), expected, **EXACT)
 
 
 def test_raw_rows_keep_their_norm():
-    for given in (rows(), UnitRows.of(rows())):
-        plain = UnitRows.raw(given)
+    for features in (rows(), UnitRows.of(rows())):
+        plain = UnitRows.raw(features)
         assert torch.equal(plain.materialize(), rows())
         torch.testing.assert_close(plain.mean(), rows().mean(dim=1), **EXACT)
     assert UnitRows.raw(rows().half()).rows.dtype == torch.float32
 
 
-def test_weighted_sums_are_those_of_the_rows_written_out(unit):
-    weights = drawn(3, 7, 4, seed=3)
+def test_weighted_sums_are_those_of_the_materialized_rows(unit):
+    weights = normal(3, 7, 4, seed=3)
     expected = torch.einsum("tnw,tnd->twd", weights, unit.materialize())
     torch.testing.assert_close(unit.weighted_sum(weights), expected, **EXACT)
 
 
 def test_weights_may_be_shared_by_the_tasks(unit):
-    weights = drawn(7, 4, seed=3)
+    weights = normal(7, 4, seed=3)
     expected = unit.weighted_sum(weights.expand(3, 7, 4))
     torch.testing.assert_close(unit.weighted_sum(weights), expected, **EXACT)
 
 
-def test_the_mean_is_that_of_the_rows_written_out(unit):
+def test_the_mean_is_that_of_the_materialized_rows(unit):
     torch.testing.assert_close(unit.mean(), unit.materialize().mean(dim=-2), **EXACT)
 
 
-def test_shifted_cosines_are_both_in_one():
+def test_shifted_cosines_equal_shifted_and_cosines():
     plain = UnitRows.of(rows())
     unit, cosines = plain.shifted_cosines(shift(), directions())
     expected = plain.shifted(shift())
@@ -123,10 +125,10 @@ def test_shifted_cosines_are_both_in_one():
     torch.testing.assert_close(cosines, expected.cosines(directions()), **EXACT)
 
 
-# --- corners ------------------------------------------------------------------------------------
+# --- edge cases ---------------------------------------------------------------------------------
 
 
-def test_rows_shifted_once_are_not_shifted_again():
+def test_shifted_rows_cannot_be_shifted_again():
     unit = UnitRows.of(rows()).shifted(shift())
     with pytest.raises(ValueError, match="shifted already"):
         unit.shifted(shift())
@@ -140,7 +142,7 @@ def test_a_shift_of_zero_changes_nothing():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_row_shifted_onto_zero_stays_there(dtype):
+def test_a_row_shifted_to_zero_stays_zero(dtype):
     features = torch.tensor([[[1.0, 2.0, 3.0], [3.0, -1.0, 0.5]]], dtype=dtype)
     away = -UnitRows.of(features).materialize()[:, 0]
     unit = UnitRows.of(features).shifted(away)
@@ -150,9 +152,9 @@ def test_a_row_shifted_onto_zero_stays_there(dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_what_rounding_leaves_of_zero_is_not_blown_up(dtype):
-    """A hundred tasks of one row each, shifted onto zero; some miss it by a rounding."""
-    unit = UnitRows.of(drawn(100, 1, 16).to(dtype))
+def test_rounding_errors_of_zero_are_not_normalized(dtype):
+    """A hundred tasks of one row each, shifted to zero but for rounding."""
+    unit = UnitRows.of(normal(100, 1, 16).to(dtype))
     assert not unit.shifted(-unit.materialize().squeeze(1)).materialize().any()
 
 
@@ -162,36 +164,36 @@ def test_unit_rows_of_unit_rows_are_the_same():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_kept_in_float32_or_better(dtype):
+def test_stored_in_float32_or_better(dtype):
     unit = UnitRows.of(rows().to(dtype))
     computed = torch.float64 if dtype == torch.float64 else torch.float32
     assert unit.rows.dtype == unit.scale.dtype == unit.materialize().dtype == computed
     assert row_norms(rows().to(dtype)).dtype == computed
 
 
-def test_nothing_given_is_modified():
-    given = [rows(), shift(), directions(), drawn(3, 7, 4, seed=3)]
-    before = [part.clone() for part in given]
-    plain = UnitRows.of(given[0])
-    unit, _ = plain.shifted_cosines(given[1], given[2])
-    kept = [unit.rows.clone(), unit.scale.clone(), unit.gain.clone(), unit.shift.clone()]
+def test_inputs_are_not_modified():
+    inputs = [rows(), shift(), directions(), normal(3, 7, 4, seed=3)]
+    before = [part.clone() for part in inputs]
+    plain = UnitRows.of(inputs[0])
+    unit, _ = plain.shifted_cosines(inputs[1], inputs[2])
+    stored = [unit.rows.clone(), unit.scale.clone(), unit.gain.clone(), unit.shift.clone()]
     for each_unit in (plain, unit):
-        each_unit.cosines(given[2])
-        each_unit.weighted_sum(given[3])
+        each_unit.cosines(inputs[2])
+        each_unit.weighted_sum(inputs[3])
         each_unit.mean()
         each_unit.materialize()
-    for one, other in zip(given, before, strict=True):
+    for one, other in zip(inputs, before, strict=True):
         assert torch.equal(one, other)
-    for one, other in zip((unit.rows, unit.scale, unit.gain, unit.shift), kept, strict=True):
+    for one, other in zip((unit.rows, unit.scale, unit.gain, unit.shift), stored, strict=True):
         assert torch.equal(one, other)
 
 
-# --- lengths ------------------------------------------------------------------------------------
+# --- norms --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1.0, 1e14, 1e16, 1e30, 1e37, 1e-14, 1e-16, 1e-30, 1e-37])
 def test_row_norms_are_exact_at_any_size(size):
-    features = (rows()[:, 3:4] * size).float()  # of a size of its own, about 1
+    features = (rows()[:, 3:4] * size).float()  # norms about 1 times `size`
     got = row_norms(features)
     expected = each(paper.length, features.double())
     torch.testing.assert_close(got.double(), expected, rtol=1e-6, atol=0)
@@ -214,7 +216,7 @@ def test_row_norms_of_float16_do_not_leave_its_range():
     assert row_norms(features).item() == pytest.approx(10 * float(features[0, 0]), rel=1e-6)
 
 
-def test_row_norms_leave_the_rows_as_they_are():
+def test_row_norms_do_not_modify_the_rows():
     features = torch.tensor([[1e30, 2e30], [0.0, 0.0], [1e-30, 0.0]])
     before = features.clone()
     row_norms(features)
@@ -228,7 +230,7 @@ def test_inverse():
 
 def test_a_sum_at_places_is_the_sum_with_zero_weights_elsewhere(unit):
     places = torch.tensor([[0, 6, 2], [5, 6, 1]]).expand(3, 2, 3)  # (tasks, k, ways)
-    weights = drawn(3, 2, 3, seed=4)
+    weights = normal(3, 2, 3, seed=4)
     everywhere = torch.zeros(3, 7, 3, dtype=torch.float64).scatter_add(-2, places, weights)
     got = unit.weighted_sum_at(places, weights)
     torch.testing.assert_close(got, unit.weighted_sum(everywhere), **EXACT)

@@ -69,7 +69,7 @@ def test_a_folder_that_is_not_packed(path, tmp_path):
 
 def test_another_format(path):
     change(path, format="other")
-    refused(path, "is not of a packed data set")
+    refused(path, "is not the manifest of a packed data set")
 
 
 @pytest.mark.parametrize("version", [0, 2, "1", None])
@@ -83,7 +83,7 @@ def test_another_version(path, version):
 )
 def test_a_file_that_is_not_a_manifest(path, text):
     (path / "manifest.json").write_text(text)
-    refused(path, "is not JSON|is not of a packed")
+    refused(path, "is not JSON|is not the manifest of a packed")
 
 
 @pytest.mark.parametrize("key", ["dataset", "size", "channels", "mean", "std", "flip", "splits"])

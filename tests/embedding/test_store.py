@@ -79,7 +79,7 @@ def shorter(folder):
         (replace("manifest.json", b"{"), "manifest.json is damaged: it is not JSON"),
         (replace("manifest.json", b"[" * 100_000), "manifest.json is damaged: it is not JSON"),
         (replace("manifest.json", b"\xff"), "manifest.json is damaged: it is not JSON"),
-        (claim(format="other"), "is not of a feature store"),
+        (claim(format="other"), "is not the manifest of a feature store"),
         (claim(version=9), "of format version 9; this protorect reads version 1"),
         (claim(shape=[10**12, 10**6]), "features.npy is damaged: it holds float32"),
         (claim(shape="?"), "it lacks what a store holds"),

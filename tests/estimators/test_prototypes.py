@@ -1,4 +1,4 @@
-"""The scikit-learn classes: the contract of scikit-learn, and that of the project."""
+"""The scikit-learn classifiers: scikit-learn's own checks, the method, inputs, labels, files."""
 
 import os
 import subprocess
@@ -39,10 +39,10 @@ BOTH = [CSPN(), *(BDCSPN(**choice) for choice in CHOICES)]
 
 
 def episode(ways=5, shot=2, dtype=np.float64, seed=0, spread=1.0):
-    """Support features, their labels 0 .. ways - 1, and 60 unlabelled features of each class."""
+    """Support features, their labels 0 .. ways - 1, and 60 unlabeled features of each class."""
     features, labels = clusters(ways, shot + 60, spread=spread, seed=seed, dtype=dtype)
     rank = np.tile(np.arange(shot + 60), ways)
-    # Off-centre queries, so that there is something to shift.
+    # Queries with another mean, so that there is something to shift.
     return features[rank < shot], labels[rank < shot], features[rank >= shot] + dtype(0.3)
 
 
@@ -52,26 +52,27 @@ def same(first, second):
     np.testing.assert_array_equal(first, second)
 
 
-# --- scikit-learn's contract ---------------------------------------------------------------------
+# --- scikit-learn's checks -----------------------------------------------------------------------
 
 # In a process of its own, because only SCIPY_ARRAY_API=1, set before scipy is imported, lets all
 # checks run. They never pass X_unlabeled, so they are run once more with X in its place.
-CONTRACT = """
+CHECKS = """
 from sklearn.utils.estimator_checks import check_estimator
 from protorect.estimators.prototypes import BDCSPN, CSPN
 
-class WithPile(BDCSPN):
+class WithUnlabeled(BDCSPN):
     def fit(self, X, y):
         return super().fit(X, y, X_unlabeled=X)
 
-for estimator in [CSPN(), *(kind(**choice) for choice in {choices} for kind in (BDCSPN, WithPile))]:
+kinds = (BDCSPN, WithUnlabeled)
+for estimator in [CSPN(), *(kind(**choice) for choice in {choices} for kind in kinds)]:
     ran = check_estimator(estimator, on_skip=None, on_fail="raise")
     assert len(ran) > 50 and all(check["status"] == "passed" for check in ran)
 """
 
 
-def test_scikit_learn_s_contract_with_no_check_skipped():
-    code = CONTRACT.format(choices=CHOICES)
+def test_all_checks_of_scikit_learn_run_and_pass():
+    code = CHECKS.format(choices=CHOICES)
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         env={**os.environ, "SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1"},
@@ -81,7 +82,7 @@ def test_scikit_learn_s_contract_with_no_check_skipped():
     assert ran.returncode == 0, ran.stderr
 
 
-def test_the_constructor_stores_and_does_nothing_else():
+def test_the_constructor_only_stores_its_arguments():
     wrong = {"z": -3, "weighting": "nonsense", "rectify": None}
     assert vars(BDCSPN(**wrong)) == {**BDCSPN().get_params(), **wrong}
     assert BDCSPN().get_params() == {
@@ -147,7 +148,7 @@ def test_in_a_pipeline_with_and_without_unlabeled_features():
 
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("ways", [2, 5])
-def test_it_is_the_method_of_the_reference(choice, ways):
+def test_bdcspn_agrees_with_the_reference(choice, ways):
     X, y, unlabeled = episode(ways)
     options = {("move" if name == "shift" else name): value for name, value in choice.items()}
     expected = rectify_episode(X, y, unlabeled, ways, **options)
@@ -156,8 +157,8 @@ def test_it_is_the_method_of_the_reference(choice, ways):
     np.testing.assert_allclose(classifier.shift_, expected.xi, atol=1e-12)
     np.testing.assert_array_equal(classifier.transduction_, expected.scores.argmax(axis=1))
     exponentials = np.exp(classifier.scale * expected.scores)
-    shares = exponentials / exponentials.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(classifier.predict_proba(unlabeled), shares, atol=1e-12)
+    probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(classifier.predict_proba(unlabeled), probabilities, atol=1e-12)
     scores = expected.scores if ways > 2 else expected.scores[:, 1] - expected.scores[:, 0]
     np.testing.assert_allclose(classifier.decision_function(unlabeled), scores, atol=1e-12)
 
@@ -185,9 +186,9 @@ def test_new_features_are_shifted_too():
     X, y, unlabeled = episode()
     classifier = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     new = episode(seed=1)[2]
-    moved = new / np.linalg.norm(new, axis=1, keepdims=True) + classifier.shift_
+    shifted = new / np.linalg.norm(new, axis=1, keepdims=True) + classifier.shift_
     assert np.abs(classifier.shift_).max() > 0.05
-    cosines = (moved / np.linalg.norm(moved, axis=1, keepdims=True)) @ (
+    cosines = (shifted / np.linalg.norm(shifted, axis=1, keepdims=True)) @ (
         classifier.prototypes_ / np.linalg.norm(classifier.prototypes_, axis=1, keepdims=True)
     ).T
     np.testing.assert_allclose(classifier.decision_function(new), cosines, atol=1e-12)
@@ -197,17 +198,17 @@ def test_new_features_are_shifted_too():
 
 
 def misaligned(array):
-    """An equal array that starts at an odd place of memory."""
-    room = np.empty(array.nbytes + 68, np.uint8)
-    start = (-room.ctypes.data) % 64 + 4
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    """An equal array at an address that is not a multiple of 64."""
+    memory = np.empty(array.nbytes + 68, np.uint8)
+    start = (-memory.ctypes.data) % 64 + 4
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[:] = array
     assert copy.ctypes.data % 64 == 4
     return copy
 
 
 def nearly_tied(n=9000, dim=70):
-    """Unlabeled features in which rounding decides: the cosines of two classes nearly agree."""
+    """Unlabeled features whose cosines with two classes differ by rounding only."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=dim)
     second = rng.normal(size=dim)
@@ -224,7 +225,7 @@ def test_predict_of_the_unlabeled_features_is_their_transduction(classifier):
     X, y, unlabeled = nearly_tied()
     classifier = clone(classifier).fit(X, y, X_unlabeled=unlabeled)
     if not classifier.get_params().get("shift", False):
-        assert 0.2 < classifier.transduction_.mean() < 0.8  # rounding does decide
+        assert 0.2 < classifier.transduction_.mean() < 0.8  # rounding decides
     for again in (
         unlabeled,
         unlabeled.copy(),
@@ -239,7 +240,7 @@ def test_predict_of_the_unlabeled_features_is_their_transduction(classifier):
     same(classifier.decision_function(np.asfortranarray(unlabeled)), first)
 
 
-def test_of_equals_the_first_class_wins():
+def test_the_first_class_wins_a_tie():
     X, y = np.eye(3), ["c", "b", "a"]
     unlabeled = np.ones((5000, 3))
     classifier = BDCSPN(shift=False, z=0).fit(X, y, X_unlabeled=unlabeled)
@@ -248,7 +249,7 @@ def test_of_equals_the_first_class_wins():
 
 
 @pytest.mark.parametrize("classifier", BOTH, ids=str)
-def test_answers_do_not_depend_on_earlier_calls(classifier):
+def test_predictions_do_not_depend_on_earlier_calls(classifier):
     X, y, unlabeled = episode(dtype=np.float32)
     once = clone(classifier).fit(X, y, X_unlabeled=unlabeled)
     twice = (
@@ -260,11 +261,11 @@ def test_answers_do_not_depend_on_earlier_calls(classifier):
     same(once.predict_proba(unlabeled), once.predict_proba(unlabeled))
 
 
-# --- what goes in --------------------------------------------------------------------------------
+# --- types of features ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_floating_type_is_kept(dtype):
+def test_the_floating_type_is_preserved(dtype):
     X, y, unlabeled = episode(dtype=dtype)
     classifier = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     assert classifier.prototypes_.dtype == classifier.shift_.dtype == dtype
@@ -298,7 +299,7 @@ def test_tensors_also_with_gradients():
 def test_the_unlabeled_features_decide_between_two_floating_types():
     X, y, unlabeled = episode()
     single = unlabeled.astype(np.float32)
-    # No float32 is as long as these, but their directions are all that counts.
+    # These norms are out of the range of float32, but only the directions matter.
     mixed = BDCSPN().fit(X * 1e150, y, X_unlabeled=single)
     assert mixed.prototypes_.dtype == np.float32
     whole = BDCSPN().fit(X.astype(np.float32), y, X_unlabeled=single)
@@ -323,20 +324,20 @@ def test_frames_and_their_column_names():
         BDCSPN().fit(X, y, X_unlabeled=unlabeled[names[::-1]])
 
 
-def test_memory_that_cannot_be_written_to_or_runs_backwards(tmp_path):
+def test_read_only_mapped_and_reversed_arrays(tmp_path):
     X, y, unlabeled = episode(dtype=np.float32)
     np.save(tmp_path / "unlabeled.npy", unlabeled)
     mapped = np.load(tmp_path / "unlabeled.npy", mmap_mode="r")
     X.setflags(write=False)
     plain = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     same(BDCSPN().fit(X, y, X_unlabeled=mapped).prototypes_, plain.prototypes_)
-    backwards = BDCSPN().fit(X[::-1], y[::-1], X_unlabeled=unlabeled[::-1])
-    np.testing.assert_allclose(backwards.prototypes_, plain.prototypes_, atol=1e-6)
+    reversed_rows = BDCSPN().fit(X[::-1], y[::-1], X_unlabeled=unlabeled[::-1])
+    np.testing.assert_allclose(reversed_rows.prototypes_, plain.prototypes_, atol=1e-6)
     assert np.array_equal(np.load(tmp_path / "unlabeled.npy"), unlabeled)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "sentence"),
+    ("damage", "message"),
     [
         (
             lambda unlabeled: np.where(unlabeled == unlabeled[0, 0], np.nan, unlabeled),
@@ -351,11 +352,11 @@ def test_memory_that_cannot_be_written_to_or_runs_backwards(tmp_path):
         (lambda unlabeled: unlabeled[0], "X_unlabeled: .* 1D array"),
     ],
 )
-def test_unlabeled_features_that_cannot_be_used(spoil, sentence):
+def test_unlabeled_features_that_cannot_be_used(damage, message):
     X, y, unlabeled = episode()
     for kind in (CSPN, BDCSPN):
-        with pytest.raises(DataError, match=sentence):
-            kind().fit(X, y, X_unlabeled=spoil(unlabeled))
+        with pytest.raises(DataError, match=message):
+            kind().fit(X, y, X_unlabeled=damage(unlabeled))
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -414,7 +415,7 @@ def test_other_labels_keep_their_type_in_the_order_they_appear(labels, form):
     assert predicted == classifier.transduction_.tolist()
     numbered = BDCSPN().fit(X, codes, X_unlabeled=unlabeled).transduction_
     assert predicted == [labels[code] for code in numbered]
-    assert [type(answer) for answer in predicted] == [type(labels[code]) for code in numbered]
+    assert [type(label) for label in predicted] == [type(labels[code]) for code in numbered]
 
 
 def test_labels_that_cannot_be_used():
@@ -450,7 +451,7 @@ def test_labels_that_cannot_be_used():
     ids=str,
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_saved_one_predicts_the_same(tmp_path, labels, dtype):
+def test_a_loaded_classifier_predicts_the_same(tmp_path, labels, dtype):
     X, codes, unlabeled = episode(len(labels), dtype=dtype)
     y = [labels[code] for code in codes]
     classifier = BDCSPN(z=np.int64(3), epsilon=2.0, scale=5.0).fit(X, y, X_unlabeled=unlabeled)
@@ -502,8 +503,8 @@ def test_a_file_of_the_other_class_names_both(tmp_path):
     for kind, other in ((CSPN, BDCSPN), (BDCSPN, CSPN)):
         kind().fit(X, y).save(tmp_path / "clf")
         name = kind.__name__
-        sentence = f"holds a {name}, not a {other.__name__}; load it with {name}.load"
-        with pytest.raises(DataError, match=sentence):
+        message = f"holds a {name}, not a {other.__name__}; load it with {name}.load"
+        with pytest.raises(DataError, match=message):
             other.load(tmp_path / "clf")
 
 
@@ -524,13 +525,13 @@ def test_a_file_of_another_kind_or_with_parts_missing(tmp_path):
         (tensors, {**config, "params": {"tau": 3}}),
         (tensors, {"kind": "estimator", "class": "CSPN"}),
     ]
-    for held in damages:
-        save_tensors(path, *held)
+    for content in damages:
+        save_tensors(path, *content)
         with pytest.raises(DataError, match="holds a damaged CSPN"):
             CSPN.load(path)
 
 
-def test_only_a_fitted_one_is_saved(tmp_path):
+def test_only_a_fitted_classifier_is_saved(tmp_path):
     with pytest.raises(NotFittedError):
         CSPN().save(tmp_path / "clf")
 
@@ -547,7 +548,7 @@ def peak():
 
 rng = np.random.default_rng(0)
 X, y = rng.random((25, 640), dtype=np.float32), np.arange(25) % 5
-BDCSPN().fit(X, y, X_unlabeled=rng.random((5_000, 640), dtype=np.float32))  # loads what is lazy
+BDCSPN().fit(X, y, X_unlabeled=rng.random((5_000, 640), dtype=np.float32))  # lazy imports
 X_unlabeled = rng.random((60_000, 640), dtype=np.float32)
 before = peak()
 classifier = BDCSPN().fit(X, y, X_unlabeled=X_unlabeled)
@@ -570,5 +571,5 @@ def test_predicting_without_warnings_in_threads():
     classifier = BDCSPN().fit(X, y, X_unlabeled=unlabeled)
     with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
         warnings.simplefilter("error")
-        for answer in pool.map(classifier.predict, [unlabeled] * 20):
-            same(answer, classifier.transduction_)
+        for predicted in pool.map(classifier.predict, [unlabeled] * 20):
+            same(predicted, classifier.transduction_)

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import studentized_range
 
 from protorect.errors import OptionError
-from protorect.evaluation.compare import Column, Comparison, compare, settings
+from protorect.evaluation.compare import Column, Comparison, compare
 from protorect.evaluation.evaluate import Result, evaluate
 from protorect.report.comparison import accuracy_table, comparison_page, summary_table
 from protorect.report.page import render_html
@@ -11,12 +11,12 @@ from protorect.report.page import render_html
 
 def result(method, accuracy, seconds=1.0, shot=1):
     per_episode = np.full(4, float(accuracy))
-    answers = np.zeros((4, 3), dtype=np.int32)
-    return Result(method, 5, shot, 15, accuracy, 0.5, seconds, per_episode, answers)
+    predictions = np.zeros((4, 3), dtype=np.int32)
+    return Result(method, 5, shot, 15, accuracy, 0.5, seconds, per_episode, predictions)
 
 
-def made(*accuracies):
-    """A comparison of methods a, b, c with these accuracies, a column each."""
+def comparison_of(*accuracies):
+    """A comparison of methods a, b, c; each argument is the accuracies of one column."""
     columns = [
         Column(f"set {i}", "balanced", 1, tuple(map(result, "abc", row)))
         for i, row in enumerate(accuracies)
@@ -31,21 +31,21 @@ def features(classes=8, each=30, seed=0):
 
 
 def test_ranks_are_means_over_the_columns_and_ties_share():
-    comparison = made((90, 80, 70), (60, 60, 50))
+    comparison = comparison_of((90, 80, 70), (60, 60, 50))
     np.testing.assert_allclose(comparison.ranks, [1.25, 1.75, 3])
     np.testing.assert_allclose(comparison.behind_best, [0, 10, 20])
     np.testing.assert_allclose(comparison.episodes_per_second, [4, 4, 4])
 
 
-def test_critical_difference_is_nemenyis():
+def test_critical_difference_is_that_of_nemenyi():
     # Demsar's table 5: q is 2.343 for three classifiers at 5 %.
-    assert made(*[(3, 2, 1)] * 10).critical_difference == pytest.approx(
+    assert comparison_of(*[(3, 2, 1)] * 10).critical_difference == pytest.approx(
         2.343 * np.sqrt(3 * 4 / (6 * 10)), abs=1e-3
     )
     assert studentized_range.ppf(0.95, 3, np.inf) / np.sqrt(2) == pytest.approx(2.343, abs=1e-3)
 
 
-def test_every_setting_has_the_episodes_of_evaluate():
+def test_every_setting_uses_the_episodes_of_evaluate():
     tables = {"one": features(12), "two": features(12, seed=1)}
     comparison = compare(tables, ["cspn", "bd-cspn"], shot=[1, 2], query=5, episodes=20, seed=3)
     assert len(comparison.columns) == 2 * 3 * 2
@@ -66,7 +66,8 @@ def test_every_setting_has_the_episodes_of_evaluate():
 
 def test_a_setting_that_a_feature_set_is_too_small_for_is_reported():
     comparison = compare({"small": features(7)}, ["cspn"], shot=[1], query=5, episodes=5)
-    assert [column.setting for column in comparison.columns] == [s.name for s in settings()[:2]]
+    settings = [column.setting for column in comparison.columns]
+    assert settings == ["balanced", "unequal (Dirichlet 2)"]
     (skipped,) = comparison.skipped
     assert (skipped.features, skipped.needed, skipped.classes) == ("small", 10, 7)
     assert str(skipped).startswith("small, 5 distractor classes: ")
@@ -78,7 +79,7 @@ def test_a_set_too_small_for_any_episode_is_refused_by_name():
         compare({"tiny": features(3)}, ["cspn"], shot=[1], episodes=5)
 
 
-def test_progress_counts_all_there_is():
+def test_progress_counts_the_episodes_of_all_columns():
     seen = []
     tables = {"one": features(12), "two": features(12)}
     compare(tables, "cspn", shot=[1], episodes=5, progress=lambda *counts: seen.append(counts))
@@ -87,7 +88,7 @@ def test_progress_counts_all_there_is():
 
 
 def test_tables_hold_every_method_and_the_best_first():
-    comparison = made((90, 95, 70), (60, 61, 50))
+    comparison = comparison_of((90, 95, 70), (60, 61, 50))
     assert [row[0] for row in summary_table(comparison).rows] == ["b", "a", "c"]
     table = accuracy_table(comparison, "set 1")
     assert table.header == ["method", "balanced, 1-shot"]

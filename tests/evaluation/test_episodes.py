@@ -70,10 +70,10 @@ def test_dirichlet_proportions_have_the_mean_and_variance_of_the_distribution():
     labels = np.repeat(np.arange(6), 2000)
     for alpha in (1.0, 5.0):
         episodes = sample_episodes(labels, episodes=3000, dirichlet=alpha, query=200, seed=1)
-        share = (episodes.query_way == 0).mean(axis=1)
+        proportion = (episodes.query_way == 0).mean(axis=1)
         # A component of Dirichlet(alpha, ... 5 times) has mean 1/5, variance 0.16 / (5 alpha + 1).
-        assert share.mean() == pytest.approx(0.2, abs=0.01)
-        assert share.var() == pytest.approx(0.16 / (5 * alpha + 1), rel=0.1)
+        assert proportion.mean() == pytest.approx(0.2, abs=0.01)
+        assert proportion.var() == pytest.approx(0.16 / (5 * alpha + 1), rel=0.1)
 
 
 def test_dirichlet_counts_are_no_larger_than_a_class():
@@ -100,7 +100,7 @@ def test_dirichlet_counts_above_the_capacity_go_to_the_next_largest_classes():
     assert counts_of([0.6, 0.3, 0.1], 10, [4, 4, 10]) == [4, 4, 2]
 
 
-def test_the_seed_decides():
+def test_the_seed_determines_the_episodes():
     first, again, other = sample(), sample(), sample(seed=4)
     assert (first.query == again.query).all()
     assert (first.support == again.support).all()
@@ -115,7 +115,7 @@ def test_fewer_shots_are_the_same_episodes_with_less_support():
         five.with_shot(6)
 
 
-def test_every_sample_and_class_is_as_likely_as_any_other():
+def test_all_samples_are_equally_likely():
     labels = np.repeat(np.arange(10), 20)
     episodes = sample_episodes(labels, way=5, shot=1, query=4, episodes=8000, seed=5)
     for rows, each in ((episodes.support, 5 * 8000 / 200), (episodes.query, 5 * 4 * 8000 / 200)):
@@ -151,7 +151,7 @@ def test_labels_may_be_strings():
         ({"dirichlet": float("nan")}, OptionError, "dirichlet is nan"),
     ],
 )
-def test_what_cannot_be_sampled_is_refused(changes, error, message):
+def test_wrong_arguments_are_refused(changes, error, message):
     with pytest.raises(error, match=message):
         sample(**changes)
 
@@ -169,7 +169,7 @@ def test_saved_and_loaded(tmp_path):
         assert (getattr(loaded, name) == getattr(episodes, name)).all()
 
 
-def test_another_program_may_write_other_integers(tmp_path):
+def test_integers_of_other_types_are_loaded(tmp_path):
     episodes = sample()
     arrays = {name: getattr(episodes, name) for name in ("support", "query", "query_way")}
     np.savez(tmp_path / "e.npz", **{name: a.astype(np.int16) for name, a in arrays.items()})
@@ -186,7 +186,7 @@ def test_another_program_may_write_other_integers(tmp_path):
         ({"query": np.zeros((2, 4))}, "query must hold integers, it holds float64"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused(tmp_path, changes, message):
+def test_an_inconsistent_file_is_refused(tmp_path, changes, message):
     arrays = {
         "support": np.zeros((2, 2, 1), int),
         "query": np.zeros((2, 4), int),
@@ -204,7 +204,7 @@ def test_episodes_agree_with_the_labels_they_were_sampled_from(setting):
 
 def test_episodes_of_another_table_are_refused():
     with pytest.raises(DataError, match="the features have 100 rows"):
-        sample().check_rows(100)
+        sample().check_labels(LABELS[:100])
     with pytest.raises(DataError, match="or from these in another order"):
         sample().check_labels(np.roll(LABELS, 1))
 
@@ -221,7 +221,7 @@ def test_episodes_of_another_table_are_refused():
         lambda e: {"query": np.where(e.query_way == 0, e.support[:, 0, :1], e.query)},
     ],
 )
-def test_episodes_that_leak_or_lie_are_refused(changed):
+def test_episodes_with_wrong_classes_or_repeated_rows_are_refused(changed):
     episodes = sample(shot=2, query=10, distractors=1)
     arrays = {name: getattr(episodes, name) for name in ("support", "query", "query_way")}
     with pytest.raises(DataError, match=r"do not agree with the labels|the same row twice"):

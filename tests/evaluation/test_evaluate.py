@@ -44,12 +44,12 @@ def test_results_come_shot_by_shot_in_the_order_of_the_methods(feature_set):
     assert first.minus(results[1]).mean == pytest.approx(first.accuracy - results[1].accuracy)
 
 
-def test_accuracy_of_features_that_cannot_fail_and_cannot_succeed():
+def test_accuracy_of_perfect_and_of_constant_features():
     labels = np.repeat(np.arange(6), 20)
-    sure = evaluate(np.eye(6)[labels], labels, ["cspn"], shot=1, episodes=10)[0]
-    assert (sure.accuracy, sure.ci95) == (100.0, 0.0)
-    blind = evaluate(np.ones((120, 4)), labels, ["cspn"], shot=1, episodes=10)[0]
-    assert blind.accuracy == 20.0
+    perfect = evaluate(np.eye(6)[labels], labels, ["cspn"], shot=1, episodes=10)[0]
+    assert (perfect.accuracy, perfect.ci95) == (100.0, 0.0)
+    constant = evaluate(np.ones((120, 4)), labels, ["cspn"], shot=1, episodes=10)[0]
+    assert constant.accuracy == 20.0
 
 
 def test_distractors_are_not_scored(feature_set):
@@ -106,7 +106,7 @@ def test_progress_rises_to_the_number_of_episodes(monkeypatch, feature_set):
     assert calls[-1] == (100, 100)
 
 
-def test_features_are_left_as_they_were(feature_set):
+def test_features_are_not_modified(feature_set):
     before = feature_set[0].copy()
     evaluate(*feature_set, list(METHODS), episodes=10)
     assert (feature_set[0] == before).all()
@@ -120,12 +120,12 @@ def test_one_method_or_shot_need_not_be_in_a_list(feature_set):
     assert [r.shot for r in several] == [1, 5]
 
 
-def test_given_episodes_bring_their_shot(feature_set):
+def test_given_episodes_determine_the_shot(feature_set):
     episodes = sample_episodes(feature_set[1], shot=3, episodes=5)
     assert [r.shot for r in evaluate(*feature_set, "cspn", episodes=episodes)] == [3]
 
 
-def test_what_cannot_be_evaluated_is_refused(feature_set):
+def test_wrong_arguments_are_refused(feature_set):
     for wrong in (5.0, 0, "5"):
         with pytest.raises(OptionError, match="shot is"):
             evaluate(*feature_set, shot=wrong)

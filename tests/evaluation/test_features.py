@@ -10,7 +10,7 @@ ROWS = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0]], dtype=np.float32)
 LABELS = np.array([0, 1, 1])
 
 
-def test_table_keeps_rows_and_knows_their_lengths():
+def test_table_shares_the_rows_and_has_their_inverse_norms():
     table = FeatureTable.of(ROWS, LABELS)
     assert np.shares_memory(table.rows.numpy(), ROWS)
     assert table.scale.tolist() == pytest.approx([0.2, 0.0, 0.5])
@@ -19,13 +19,13 @@ def test_table_keeps_rows_and_knows_their_lengths():
 @pytest.mark.parametrize(
     "dtype", ["float16", "float32", "float64", ">f4", "int32", "uint8", "bool"]
 )
-def test_any_kind_of_number(dtype):
+def test_all_types_of_numbers(dtype):
     table = FeatureTable.of(ROWS.astype(dtype), LABELS)
     assert table.rows.is_floating_point()
     assert table.scale.dtype == (torch.float64 if dtype == "float64" else torch.float32)
 
 
-def test_torch_tensors_that_want_gradients():
+def test_torch_tensors_that_require_gradients():
     features = torch.tensor(ROWS, requires_grad=True).to(torch.bfloat16)
     table = FeatureTable.of(features, torch.tensor(LABELS))
     assert table.rows.dtype == torch.bfloat16
@@ -59,7 +59,7 @@ def test_read_only_and_mapped_arrays(tmp_path):
         (np.full((3, 2), 3e38, np.float32), LABELS, "feature row 0 has a norm too large"),
     ],
 )
-def test_what_cannot_be_used_is_named(features, labels, message):
+def test_unusable_features_and_labels_are_refused(features, labels, message):
     with pytest.raises(DataError, match=message):
         FeatureTable.of(features, labels)
 
@@ -90,7 +90,7 @@ def test_file_round_trip(tmp_path):
     assert (labels == LABELS).all()
 
 
-def test_names_stand_in_for_numbers_where_they_can(tmp_path):
+def test_class_names_replace_numbers_if_all_are_different(tmp_path):
     save_features(tmp_path / "f.npz", ROWS, LABELS, np.array(["wren", "robin"]))
     assert load_features(tmp_path / "f.npz")[1].tolist() == ["wren", "robin", "robin"]
     save_features(tmp_path / "f.npz", ROWS, LABELS, np.array(["wren", "wren"]))

@@ -1,4 +1,4 @@
-"""Fine-tuned networks on episodes of the pictures behind features, and `evaluate` with them."""
+"""Fine-tuned networks on episodes of pictures, and the command `evaluate` with them."""
 
 import json
 from pathlib import Path
@@ -18,9 +18,9 @@ QUICK = TFT.with_options(steps=1)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def data(tmp_path_factory):
     """Packed noise, weights, and the features they make."""
-    folder = tmp_path_factory.mktemp("made")
+    folder = tmp_path_factory.mktemp("data")
     pack_noise(folder / "packed", 40)
     save_weights(folder / "w.safetensors")
     extract(folder / "w.safetensors", folder / "packed", folder / "f.npz", precision="float32")
@@ -28,9 +28,9 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def here(made, monkeypatch):
-    monkeypatch.chdir(made)
-    return made
+def here(data, monkeypatch):
+    monkeypatch.chdir(data)
+    return data
 
 
 def behind(folder):
@@ -38,29 +38,28 @@ def behind(folder):
 
 
 @pytest.mark.parametrize("distractors", [0, 1])
-def test_before_the_first_step_it_is_cspn_on_the_features(made, distractors):
-    features, labels = load_features(made / "f.npz")
+def test_before_the_first_step_it_is_cspn_on_the_features(data, distractors):
+    features, labels = load_features(data / "f.npz")
     episodes = sample_episodes(
         labels, way=3, shot=5, query=4, episodes=6, distractors=distractors, seed=1
     )
     start = TFT.with_options(steps=0)
-    found = evaluate_fine_tuned(behind(made), [start], shot=[1, 5], episodes=episodes)
-    for ours, theirs in zip(
-        found, evaluate(features, labels, "cspn", shot=[1, 5], episodes=episodes), strict=True
-    ):
-        assert (ours.method, ours.shot, ours.episodes) == ("tft:steps=0", theirs.shot, 6)
-        assert (ours.predictions == theirs.predictions).all()
-        assert (ours.per_episode == theirs.per_episode).all()
+    results = evaluate_fine_tuned(behind(data), [start], shot=[1, 5], episodes=episodes)
+    expected = evaluate(features, labels, "cspn", shot=[1, 5], episodes=episodes)
+    for tft, cspn in zip(results, expected, strict=True):
+        assert (tft.method, tft.shot, tft.episodes) == ("tft:steps=0", cspn.shot, 6)
+        assert (tft.predictions == cspn.predictions).all()
+        assert (tft.per_episode == cspn.per_episode).all()
 
 
-def test_progress_and_the_same_results_again(made):
-    _, labels = load_features(made / "f.npz")
+def test_progress_and_reproducible_results(data):
+    _, labels = load_features(data / "f.npz")
     episodes = sample_episodes(labels, way=2, shot=1, query=2, episodes=3)
     seen = []
     large = TFT.with_options(steps=2, learning_rate=0.01)
     for _ in range(2):
         results = evaluate_fine_tuned(
-            behind(made),
+            behind(data),
             [QUICK, large],
             shot=[1],
             episodes=episodes,
@@ -68,19 +67,19 @@ def test_progress_and_the_same_results_again(made):
         )
         assert [one.method for one in results] == [QUICK.name, large.name]
     assert seen == 2 * [(done, 6) for done in range(1, 7)]
-    again = evaluate_fine_tuned(behind(made), [large], shot=[1], episodes=episodes)
+    again = evaluate_fine_tuned(behind(data), [large], shot=[1], episodes=episodes)
     assert (again[0].predictions == results[1].predictions).all()
     with pytest.raises(OptionError, match="device 'moon' cannot be used"):
-        evaluate_fine_tuned(behind(made), [QUICK], shot=[1], episodes=episodes, device="moon")
+        evaluate_fine_tuned(behind(data), [QUICK], shot=[1], episodes=episodes, device="moon")
 
 
-def test_what_did_not_make_the_features_is_refused(made, tmp_path):
+def test_another_network_or_other_pictures_are_refused(data, tmp_path):
     save_weights(tmp_path / "other.safetensors", seed=1)
     pack_noise(tmp_path / "other", 40, seed=1)
     pack_noise(tmp_path / "val", 40, splits=("val",))
     np.savez(tmp_path / "plain.npz", features=np.eye(4), labels=[0, 0, 1, 1])
-    good = {"features": made / "f.npz", "network": made / "w.safetensors"}
-    good |= {"packed": made / "packed"}
+    good = {"features": data / "f.npz", "network": data / "w.safetensors"}
+    good |= {"packed": data / "packed"}
     for changes, message in [
         ({"network": tmp_path / "other.safetensors"}, "packed: weights differs. Give what"),
         ({"packed": tmp_path / "other"}, "other: pictures differs. Give what"),
@@ -94,37 +93,37 @@ def test_what_did_not_make_the_features_is_refused(made, tmp_path):
 
 
 LINE = ["evaluate", "f.npz", "--method", QUICK.name, "--way", "2", "--shot", "1", "--query", "2"]
-GIVEN = ["--network", "w.safetensors", "--pictures", "packed"]
+NETWORK = ["--network", "w.safetensors", "--pictures", "packed"]
 
 
-def test_the_command_compares_it_with_the_others(here, capsys):
+def test_the_command_compares_it_with_methods_on_features(here, capsys):
     line = [*LINE, "--method", "cspn", "--episodes", "4", "--shot", "2", "--json", "o.json"]
-    assert main([*line, *GIVEN]) == 0
-    held = json.loads(Path("o.json").read_text())
-    order = [(one["method"], one["shot"]) for one in held["results"]]
+    assert main([*line, *NETWORK]) == 0
+    document = json.loads(Path("o.json").read_text())
+    order = [(one["method"], one["shot"]) for one in document["results"]]
     assert order == [(QUICK.name, 1), ("cspn", 1), (QUICK.name, 2), ("cspn", 2)]
-    assert held["settings"]["network"] == "w.safetensors"
-    assert held["settings"]["pictures"] == "packed"
+    assert document["settings"]["network"] == "w.safetensors"
+    assert document["settings"]["pictures"] == "packed"
     _, labels = load_features("f.npz")
     episodes = sample_episodes(labels, way=2, shot=2, query=2, episodes=4)
     alone = evaluate_fine_tuned(behind(here), [QUICK], shot=[1, 2], episodes=episodes)
-    assert [one["accuracy"] for one in held["results"][::2]] == [one.accuracy for one in alone]
+    assert [one["accuracy"] for one in document["results"][::2]] == [one.accuracy for one in alone]
     assert "minus tft:steps=1" in capsys.readouterr().out
-    assert main([*LINE, "--episodes", "2", *GIVEN]) == 0  # and alone
+    assert main([*LINE, "--episodes", "2", *NETWORK]) == 0  # and alone
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         (LINE, "fine-tunes the network on pictures, so features alone do not do"),
-        ([*LINE, *GIVEN[:2]], "--network and --pictures go together"),
-        ([*LINE, *GIVEN[2:]], "--network and --pictures go together"),
-        (["evaluate", "f.npz", *GIVEN], "are for tft, which is not among the methods"),
+        ([*LINE, *NETWORK[:2]], "--network and --pictures go together"),
+        ([*LINE, *NETWORK[2:]], "--network and --pictures go together"),
+        (["evaluate", "f.npz", *NETWORK], "are for tft, which is not among the methods"),
         ([*LINE, "--network", "w.safetensors", "--pictures", "."], "is not a packed data set"),
         (["compare", "f.npz", "--method", "tft"], "features alone do not do"),
     ],
 )
-def test_bad_input_is_one_sentence(here, capsys, line, message):
+def test_bad_input_is_reported_in_one_line(here, capsys, line, message):
     assert main(line) == 2
     shown = capsys.readouterr()
     assert message in shown.err

@@ -1,4 +1,4 @@
-"""Z is chosen on validation episodes, and used on the test ones."""
+"""Z is selected on validation episodes and used on test episodes."""
 
 import json
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from helpers.clusters import clusters
-from protorect import OptionError, evaluate, method, sample_episodes
+from protorect import evaluate, method, sample_episodes
 from protorect.cli import main
 from protorect.evaluation.select_z import (
+    Choice,
     choose_z,
     evaluate_chosen,
     has_free_z,
     with_choice,
-    z_grid,
     z_text,
 )
 
@@ -31,22 +31,22 @@ def test_the_best_z_is_the_one_that_a_search_by_hand_finds(validation):
         by_hand = {}
         for z in [*range(7), "all"]:
             spelled = f"{choice.method}:z={z}"
-            # the shots are asked for together, so that the episodes are the same
-            found = evaluate(*validation, spelled, shot=[1, 3], query=6, episodes=40, seed=5)
-            by_hand[z] = next(r.accuracy for r in found if r.shot == choice.shot)
+            # both shots at once, so that the episodes are the same
+            results = evaluate(*validation, spelled, shot=[1, 3], query=6, episodes=40, seed=5)
+            by_hand[z] = next(r.accuracy for r in results if r.shot == choice.shot)
         np.testing.assert_allclose(choice.accuracy, list(by_hand.values()))
         best = max(by_hand, key=by_hand.get)  # the first of equals
         assert choice.z == (None if best == "all" else best)
 
 
-def test_a_tie_goes_to_the_smaller(validation):
+def test_a_tie_goes_to_the_smallest():
     features, labels = clusters(spread=0.01)  # everything is right whatever Z is
-    choices = choose_z(features, labels, ["bd-i"], shot=[1], episodes=5, tried=(None, 8, 3, 5))
-    assert choices[0].z == 3
-    assert (choices[0].accuracy == 100).all()
+    choices = choose_z(features, labels, ["bd-i"], shot=[1], query=3, episodes=5)
+    assert choices[0].z == 0
+    assert choices[0].accuracy.tolist() == [100] * 5  # Z = 0, 1, 2, 3 and no limit
 
 
-def test_what_has_no_z_or_has_it_fixed_is_passed_over(validation):
+def test_a_method_without_z_or_with_a_fixed_one_is_skipped(validation):
     free = {name: has_free_z(method(name)) for name in ("cspn", "bd-c", "bd-i", "bd-cspn:z=4")}
     assert free == {"cspn": False, "bd-c": False, "bd-i": True, "bd-cspn:z=4": False}
     assert has_free_z(method("bd-cspn:epsilon=5"))
@@ -54,37 +54,38 @@ def test_what_has_no_z_or_has_it_fixed_is_passed_over(validation):
     assert choose_z(*validation, ["cspn", "bd-cspn:z=4"], shot=[1], episodes=5) == []
 
 
-def test_test_episodes_use_the_choice_of_their_shot(validation, feature_set):
-    choices = choose_z(*validation, ["bd-cspn"], shot=[1, 5], episodes=20, tried=(2,))
-    choices += choose_z(*validation, ["bd-i"], shot=[5], episodes=20, tried=(7,))
+def test_test_episodes_use_the_choice_of_their_shot(feature_set):
+    selected = [("bd-cspn", 1, 2), ("bd-cspn", 5, 2), ("bd-i", 5, 7)]
+    choices = [Choice(name, shot, z, np.zeros(0)) for name, shot, z in selected]
     episodes = sample_episodes(feature_set[1], shot=5, episodes=30)
     names = ["cspn", "bd-cspn", "bd-i"]
-    found = evaluate_chosen(*feature_set, names, choices, shot=[1, 5], episodes=episodes)
-    assert [(r.method, r.shot) for r in found] == [(n, k) for k in (1, 5) for n in names]
+    calls = []
+    results = evaluate_chosen(
+        *feature_set,
+        names,
+        choices,
+        shot=[1, 5],
+        episodes=episodes,
+        progress=lambda *counts: calls.append(counts),
+    )
+    assert calls == sorted(calls)
+    assert calls[-1] == (60, 60)
+    assert [(r.method, r.shot) for r in results] == [(n, k) for k in (1, 5) for n in names]
     for shot, spelled in (
         (1, ["cspn", "bd-cspn:z=2", "bd-i"]),
         (5, ["cspn", "bd-cspn:z=2", "bd-i:z=7"]),
     ):
         expected = evaluate(*feature_set, spelled, shot=shot, episodes=episodes)
-        measured = [r for r in found if r.shot == shot]
-        assert [r.accuracy for r in measured] == [r.accuracy for r in expected]
+        at_shot = [r.accuracy for r in results if r.shot == shot]
+        assert at_shot == [r.accuracy for r in expected]
 
 
-def test_a_method_without_choice_stays_as_it_is():
+def test_a_method_without_choice_is_unchanged():
     chosen = method("cspn")
     assert with_choice(chosen, 1, []) is chosen
 
 
-def test_the_grid_ends_with_no_limit():
-    assert z_grid(3) == (0, 1, 2, 3, None)
-
-
-def test_nothing_to_choose_from_is_an_error(validation):
-    with pytest.raises(OptionError, match="no Z was given"):
-        choose_z(*validation, ["bd-i"], shot=[1], tried=())
-
-
-def test_the_command_chooses_prints_and_records(tmp_path, feature_file, validation, capsys):
+def test_the_command_selects_z_prints_and_saves_it(tmp_path, feature_file, validation, capsys):
     val, out = tmp_path / "val.npz", tmp_path / "o.json"
     np.savez(val, features=validation[0], labels=validation[1])
     line = f"evaluate {feature_file} --method cspn --method bd-cspn --episodes 20 --seed 3"
@@ -101,6 +102,6 @@ def test_the_command_chooses_prints_and_records(tmp_path, feature_file, validati
     assert [r["method"] for r in document["results"]] == ["cspn", "bd-cspn"] * 2
 
 
-def test_validation_features_that_are_not_there(tmp_path, feature_file, capsys):
+def test_missing_validation_features(tmp_path, feature_file, capsys):
     assert main(["evaluate", str(feature_file), "--validation", str(tmp_path / "no.npz")]) == 2
     assert "there is no file" in capsys.readouterr().err

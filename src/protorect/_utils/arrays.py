@@ -21,14 +21,14 @@ Arrays = dict[str, NDArray[Any]]
 
 def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
     """Write a .npz file with these arrays, completely or not at all."""
-    with written_whole(path) as beside, beside.open("wb") as file:
+    with written_whole(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
 def load_arrays(
     path: str | os.PathLike[str], required: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> Arrays:
-    """Read the named arrays of a .npz file; others are not read."""
+    """Read the `required` arrays of a .npz file, and the `optional` ones that it has."""
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         raise DataError(f"{path} is not a regular file; write its content to a .npz file first.")
@@ -55,7 +55,7 @@ def load_arrays(
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:
-    """Map a .npy file of this type and shape; `remedy` ends the message if it is another."""
+    """Map a .npy file of this type and shape; the DataError for any other ends with `remedy`."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> ND
 
 
 def create_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """New .npy file, mapped for writing.
+    """Create a .npy file and map it for writing.
 
     Its space is reserved at once: writing to a mapped file crashes where the disk is full.
     """

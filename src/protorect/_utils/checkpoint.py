@@ -32,7 +32,7 @@ def save_tensors(
     """Write tensors and their configuration into one file, completely or not at all.
 
     The configuration may hold strings, numbers, booleans, None, and lists, tuples and dicts of
-    those. Its "kind" is what `load_tensors` can ask for.
+    those. `load_tensors` can check its "kind".
     """
     metadata = {_KEY: json.dumps({"format": FORMAT, "config": _to_json(dict(config))})}
     # safetensors takes only tensors that are contiguous and share no memory.
@@ -40,9 +40,9 @@ def save_tensors(
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, tensor in tensors.items()
     }
-    with written_whole(path) as beside:
+    with written_whole(path) as temporary:
         try:
-            save_file(copies, beside, metadata)
+            save_file(copies, temporary, metadata)
         except SafetensorError as error:  # raised for a full disk, too
             raise DataError(f"cannot write {path}: {error}.") from error
 
@@ -50,7 +50,7 @@ def save_tensors(
 def load_tensors(
     path: str | os.PathLike[str], kind: str | None = None
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the tensors and the configuration of a file, whose "kind" must be this one if given."""
+    """Read the tensors and the configuration of a file; DataError if it is of another kind."""
     path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder; give a file that protorect saved.")
@@ -119,7 +119,7 @@ def _to_json(value: Any) -> Any:
     """The value as JSON can hold it, with tuples as `_restore_tuple` expects them."""
     if isinstance(value, np.generic):
         value = value.item()
-    # By the exact type: a subclass, such as an enumeration, would not come back as itself.
+    # By the exact type: a subclass, such as an enumeration, would be loaded as its base class.
     if type(value) in (str, int, float, bool, type(None)):
         return value
     if type(value) is list:

@@ -28,15 +28,15 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         regular = target.is_file() or not target.exists()
         folder = target.parent if regular else None  # None: the system's temporary folder
-        with _temporary(folder, target.suffix) as beside:
-            yield beside
+        with _temporary(folder, target.suffix) as temporary:
+            yield temporary
             if not regular:
-                with beside.open("rb") as written, target.open("wb") as sink:
+                with temporary.open("rb") as written, target.open("wb") as sink:
                     shutil.copyfileobj(written, sink)
             else:
                 mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
-                os.chmod(beside, mode)
-                os.replace(beside, target)
+                os.chmod(temporary, mode)
+                os.replace(temporary, target)
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise DataError if a file cannot be written there, before long work; leaves no trace."""
+    """Raise DataError if a file cannot be written there, before long work; no file is left."""
     target = Path(path).resolve()
     with write_errors(path):
         _check_target(target, path)
@@ -77,8 +77,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8, completely or not at all."""
-    with written_whole(path) as beside:
-        beside.write_text(text, encoding="utf-8")
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def sha256_of_file(path: str | os.PathLike[str]) -> str:

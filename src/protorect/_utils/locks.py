@@ -1,4 +1,4 @@
-"""A lock that one command holds at a time, and that ends with its process."""
+"""Lock files, held by one command at a time and released when its process ends."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SECONDS = 0.1  # enough to try again where the last holder has just removed its
 
 @contextmanager
 def locked(path: Path, what: str | Path) -> Iterator[None]:
-    """Hold the lock file `path`, whose folder is made; DataError if another command holds it.
+    """Hold the lock file `path`; DataError if another command holds it.
 
-    `what` is the file or folder that the message names. The lock file is removed in the end.
+    Its folder is created if missing. `what` is the file or folder that the message names.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, timeout=_SECONDS, poll_interval=_SECONDS / 10)

@@ -14,13 +14,13 @@ _MOST_BYTES = 256 * 2**20  # of a JSON file
 
 
 class FolderFormat(NamedTuple):
-    """A kind of folder with a manifest: its name, its format, and sentences on what to do."""
+    """A kind of folder with a manifest."""
 
-    kind: str
+    kind: str  # as messages name it
     format: str
     version: int
-    if_missing: str
-    if_damaged: str
+    if_missing: str  # sentence that says what to do if there is no manifest
+    if_damaged: str  # sentence that says what to do if it cannot be read
 
 
 def read_manifest(folder: Path, expected: FolderFormat) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def read_manifest(folder: Path, expected: FolderFormat) -> dict[str, Any]:
         )
     manifest = read_json(path, expected.if_damaged)
     if not isinstance(manifest, dict) or manifest.get("format") != expected.format:
-        raise DataError(f"{path} is not of a {expected.kind} ({expected.format}).")
+        raise DataError(f"{path} is not the manifest of a {expected.kind} ({expected.format}).")
     if manifest.get("version") != expected.version:
         raise DataError(
             f"{folder} is of format version {manifest.get('version')}; this protorect reads "
@@ -42,7 +42,7 @@ def read_manifest(folder: Path, expected: FolderFormat) -> dict[str, Any]:
 
 
 def read_json(path: Path, if_damaged: str) -> Any:
-    """What a JSON file holds; `if_damaged` is the sentence that says what to do."""
+    """The content of a JSON file; the DataError for a damaged one ends with `if_damaged`."""
     try:
         length = path.stat().st_size
         if length > _MOST_BYTES:
@@ -57,6 +57,6 @@ def read_json(path: Path, if_damaged: str) -> Any:
 
 
 def differences(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    """Which entries of `expected` are not in `stored`, as in "a, b differ"; "" if none."""
+    """Names of the entries of `expected` that `stored` lacks or has otherwise; "" if none."""
     names = [name for name in expected if stored.get(name) != expected[name]]
     return f"{', '.join(names)} differ{'s' if len(names) == 1 else ''}" if names else ""

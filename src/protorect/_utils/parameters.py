@@ -124,28 +124,28 @@ class Parameter:
             raise OptionError(f"{self.name}={text}: {expected} is expected.") from None
 
 
-def check_choice(name: str, given: object, allowed: tuple[str, ...]) -> None:
-    """Raise OptionError if it is none of the allowed words."""
-    if given not in allowed:
-        raise unknown_name(name, str(given), allowed)
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Raise OptionError if the value is none of the allowed words."""
+    if value not in allowed:
+        raise unknown_name(name, str(value), allowed)
 
 
-def check_flag(name: str, given: object) -> None:
-    """Raise OptionError if it is neither True nor False."""
-    if given not in (True, False):
-        raise OptionError(f"{name} is {given!r}; it must be True or False.")
+def check_flag(name: str, value: object) -> None:
+    """Raise OptionError if the value is neither True nor False."""
+    if value not in (True, False):
+        raise OptionError(f"{name} is {value!r}; it must be True or False.")
 
 
-def check_whole(name: str, given: object, least: int = 0, *, optional: bool = False) -> None:
-    """Raise OptionError if it is not a whole number, `least` or more."""
-    if not isinstance(given, Integral) or isinstance(given, bool) or given < least:
+def check_whole(name: str, value: object, least: int = 0, *, optional: bool = False) -> None:
+    """Raise OptionError if the value is not a whole number, `least` or more."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         allowed = f"a whole number from {least} up"
         if optional:
             allowed = f"{least}, {least + 1}, {least + 2}, ... or None for no limit"
-        raise OptionError(f"{name} is {given!r}; it must be {allowed}.")
+        raise OptionError(f"{name} is {value!r}; it must be {allowed}.")
 
 
-def check_number(name: str, given: object, least: float = 0, most: float = LARGEST_FACTOR) -> None:
-    """Raise OptionError if it is not a number in `least` .. `most`, both included."""
-    if not (isinstance(given, Real) and least <= float(given) <= most):
-        raise OptionError(f"{name} is {given!r}; it must lie in {least:g} .. {most:g}.")
+def check_number(name: str, value: object, least: float = 0, most: float = LARGEST_FACTOR) -> None:
+    """Raise OptionError if the value is not a number in `least` .. `most`, both included."""
+    if not (isinstance(value, Real) and least <= float(value) <= most):
+        raise OptionError(f"{name} is {value!r}; it must lie in {least:g} .. {most:g}.")

@@ -208,10 +208,11 @@ def rectified_prototypes(
     `query_scores` are the cosines of the queries with `prototypes`, the basic ones.
     """
     support, query = UnitRows.of(support), UnitRows.of(query)
-    of_support, of_query, places = augmented_weights(
+    support_weights, query_weights, places = augmented_weights(
         support, labels, query_scores, prototypes, options
     )
-    return query.weighted_sum_at(places, of_query).add_(support.weighted_sum(of_support))
+    total = query.weighted_sum_at(places, query_weights)
+    return total.add_(support.weighted_sum(support_weights))
 
 
 def rectify(

@@ -1,9 +1,10 @@
-"""Every method on every feature set in several settings, and their ranks."""
+"""Comparison of methods on several feature sets in several settings, with their ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,37 +21,13 @@ from protorect.methods import METHODS, Method, chosen_methods
 ALPHA = 0.05  # of the critical difference
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How the queries of an episode are sampled, see `sample_episodes`; `name` is for tables."""
-
-    name: str
-    dirichlet: float | None = None
-    distractors: int = 0
-
-
-def settings(dirichlet: float = 2.0, distractors: int = 5) -> tuple[Setting, ...]:
-    """Balanced classes, unbalanced ones, and balanced ones with distractor classes."""
-    return (
-        Setting("balanced"),
-        Setting(f"unequal (Dirichlet {dirichlet:g})", dirichlet=dirichlet),
-        Setting(f"{distractors} distractor classes", distractors=distractors),
-    )
-
-
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """All methods on the same episodes of one feature set in one setting, at one shot."""
 
     features: str
     setting: str
     shot: int
     results: tuple[Result, ...]
-
-    @property
-    def best(self) -> Result:
-        """The most accurate one."""
-        return max(self.results, key=lambda result: result.accuracy)
 
 
 class Skipped(NamedTuple):
@@ -70,14 +47,10 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The results of all methods, in the order of `methods`, on all feature sets and settings.
+    """The results of all methods on all feature sets and settings."""
 
-    `columns` has one for each feature set, setting and shot; `skipped` are the settings that a
-    feature set is too small for.
-    """
-
-    methods: tuple[str, ...]
-    columns: tuple[Column, ...]
+    methods: tuple[str, ...]  # in the order of the results
+    columns: tuple[Column, ...]  # one for each feature set, setting and shot
     skipped: tuple[Skipped, ...] = ()
 
     @property
@@ -88,8 +61,7 @@ class Comparison:
     @property
     def ranks(self) -> NDArray[np.float64]:
         """Mean rank of every method over the columns, (methods,); 1 is the best, ties share."""
-        ranks = rankdata(-self.accuracies, axis=1)
-        return np.asarray(ranks.mean(axis=0), dtype=np.float64)
+        return np.asarray(rankdata(-self.accuracies, axis=1).mean(axis=0))
 
     @property
     def critical_difference(self) -> float:
@@ -134,48 +106,37 @@ def compare(
 ) -> Comparison:
     """Run every method on the same episodes of every feature set in three settings.
 
-    Parameters
-    ----------
-    tables
-        Features (n, dim) and labels (n,) by name.
-    methods
-        Names; all methods if not given.
-    way, shot, query, episodes, seed, device
-        See `evaluate`.
-    dirichlet, distractors
-        Parameters of the second and the third setting, see `settings`.
-    progress
-        Called with the number of episodes done and the number of all.
+    `tables` has the features (n, dim) and labels (n,) of each feature set by its name. The settings
+    are balanced classes, classes in the proportions of a Dirichlet distribution, and balanced ones
+    with distractor classes. The other arguments are those of `evaluate`.
     """
     chosen = chosen_methods(methods)
-    all_settings = settings(dirichlet, distractors)
-    total = len(tables) * len(all_settings) * len(shot) * episodes
+    settings: dict[str, dict[str, Any]] = {  # how queries are sampled, by the name in tables
+        "balanced": {},
+        f"unequal (Dirichlet {dirichlet:g})": {"dirichlet": dirichlet},
+        f"{distractors} distractor classes": {"distractors": distractors},
+    }
+    shared: dict[str, Any] = {"way": way, "shot": shot, "query": query, "episodes": episodes}
+    shared |= {"seed": seed, "device": device}
+    in_setting = len(shot) * episodes
     columns: list[Column] = []
     skipped: list[Skipped] = []
-    shape: dict[str, Any] = {"way": way, "shot": shot, "query": query, "episodes": episodes}
-    for i, (name, (features, labels)) in enumerate(tables.items()):
+    pairs = list(product(tables, settings))
+    for i, (name, setting) in enumerate(pairs):
+        features, labels = tables[name]
+        needed = way + settings[setting].get("distractors", 0)
         classes = len(np.unique(np.asarray(labels)))
-        for j, setting in enumerate(all_settings):
-            if way <= classes < way + setting.distractors:
-                skipped.append(Skipped(name, setting.name, way + setting.distractors, classes))
-                continue
-            before = (i * len(all_settings) + j) * len(shot) * episodes
-            try:
-                results = evaluate(
-                    features,
-                    labels,
-                    chosen,
-                    **shape,
-                    seed=seed,
-                    dirichlet=setting.dirichlet,
-                    distractors=setting.distractors,
-                    device=device,
-                    progress=part_of(progress, before, total),
-                )
-            except ProtorectError as error:
-                raise type(error)(f"{name}: {error}") from error
-            columns += [
-                Column(name, setting.name, k, tuple(r for r in results if r.shot == k))
-                for k in shot
-            ]
+        if way <= classes < needed:
+            skipped.append(Skipped(name, setting, needed, classes))
+            continue
+        part = part_of(progress, i * in_setting, len(pairs) * in_setting)
+        try:
+            results = evaluate(
+                features, labels, chosen, **shared, **settings[setting], progress=part
+            )
+        except ProtorectError as error:
+            raise type(error)(f"{name}: {error}") from error
+        columns += [
+            Column(name, setting, k, tuple(r for r in results if r.shot == k)) for k in shot
+        ]
     return Comparison(tuple(one.name for one in chosen), tuple(columns), tuple(skipped))

@@ -16,25 +16,11 @@ _BLOCK = 4_000_000  # random keys in memory at a time
 def draw_distinct(
     rng: np.random.Generator, sizes: Ints, count: int, shuffle: bool | None = None
 ) -> Ints:
-    """Draw `count` distinct numbers below each size, in random order.
+    """Draw `count` distinct numbers in random order, in row i from 0 .. sizes[i] - 1.
 
-    Where a size is smaller than `count`, only its first `size` draws are meaningful.
-
-    Parameters
-    ----------
-    rng
-        Random number generator.
-    sizes
-        (rows,), the numbers of row i are drawn from 0 .. sizes[i] - 1.
-    count
-        Number of draws. With the same `shuffle`, fewer draws are the first of more draws.
-    shuffle
-        Whether to shuffle all numbers, which is faster for many draws; automatic if None.
-
-    Returns
-    -------
-    ndarray
-        (rows, count)
+    Returns (rows, count); where a size is smaller than `count`, only its first `size` draws are
+    meaningful. With the same `shuffle`, fewer draws are the first of more draws. To shuffle all
+    numbers is faster for many draws, so by default their number decides.
     """
     if shuffle is None:
         shuffle = count > MANY
@@ -47,9 +33,7 @@ def _swap(rng: np.random.Generator, sizes: Ints, count: int) -> Ints:
     Step i exchanges place i with a random later one. A place holds its own number unless an
     earlier step has moved another there.
     """
-    places = np.empty(
-        (count, len(sizes)), dtype=np.int32
-    )  # the place that step i exchanged with place i
+    places = np.empty((count, len(sizes)), np.int32)  # place that step i exchanged with place i
     moved = np.empty_like(places)  # the number that step i moved there
     drawn = np.empty_like(places)
     for i in range(count):

@@ -101,19 +101,15 @@ class Episodes:
             raise OptionError(f"there are {len(self)} episodes; {count} cannot be selected.")
         return Episodes(self.support[:count], self.query[:count], self.query_way[:count])
 
-    def check_rows(self, n_rows: int) -> None:
-        """Raise DataError if a row number lies outside a table of `n_rows` rows."""
-        lowest = min(self.support.min(), self.query.min())
-        highest = max(self.support.max(), self.query.max())
-        if lowest < 0 or highest >= n_rows:
-            raise DataError(
-                f"these episodes use rows {lowest} .. {highest}, the features have {n_rows} rows: "
-                "they were sampled from another feature file."
-            )
-
     def check_labels(self, labels: NDArray[Any]) -> None:
         """Raise DataError if these episodes cannot come from rows with these labels (n,)."""
-        self.check_rows(len(labels))
+        lowest = min(self.support.min(), self.query.min())
+        highest = max(self.support.max(), self.query.max())
+        if lowest < 0 or highest >= len(labels):
+            raise DataError(
+                f"these episodes use rows {lowest} .. {highest}, the features have {len(labels)} "
+                "rows: they were sampled from another feature file."
+            )
         classes = np.unique(labels, return_inverse=True)[1]
         support, query = classes[self.support], classes[self.query]
         ways = support[:, :, 0]  # the class at each position, (episodes, way)
@@ -198,7 +194,12 @@ def sample_episodes(
         raise OptionError(f"dirichlet is {dirichlet!r}; it must be above 0, and 1e6 at most.")
     names, rows, starts, sizes = _rows_by_class(np.asarray(labels))
     _check_enough(names, sizes, way + distractors, shot, query)
-    _check_memory(episodes * (way + distractors) * (shot + query))
+    samples_in_all = episodes * (way + distractors) * (shot + query)
+    if samples_in_all * _BYTES_PER_SAMPLE > physical_memory():
+        raise OptionError(
+            f"episodes of {samples_in_all:,} samples in all do not fit into memory. Ask for fewer "
+            "episodes at a time, with another seed each time."
+        )
 
     rng = np.random.default_rng(seed)
     # (episodes, way + distractors)
@@ -211,23 +212,15 @@ def sample_episodes(
     most = int(counts.max())
     samples = draw_distinct(rng, sizes[classes.ravel()], most + shot, shuffle=most > MANY)
     samples = samples.reshape(*classes.shape, most + shot) + starts[classes][..., None]
-    # The first samples of a class are queries, the next ones are support.
+    # The first samples of a class are its queries, the next ones its support.
     is_query = np.arange(most) < counts[..., None]  # (episodes, way + distractors, most)
-    next_ones = counts[:, :way, None] + np.arange(shot)  # (episodes, way, shot)
+    support_places = counts[:, :way, None] + np.arange(shot)  # (episodes, way, shot)
     positions = np.append(np.arange(way), np.full(distractors, DISTRACTOR))[:, None]
     return Episodes(
-        support=rows[np.take_along_axis(samples[:, :way], next_ones, axis=-1)],
+        support=rows[np.take_along_axis(samples[:, :way], support_places, axis=-1)],
         query=rows[samples[..., :most][is_query]].reshape(episodes, -1),
         query_way=np.broadcast_to(positions, is_query.shape)[is_query].reshape(episodes, -1),
     )
-
-
-def _check_memory(samples: int) -> None:
-    if samples * _BYTES_PER_SAMPLE > physical_memory():
-        raise OptionError(
-            f"episodes of {samples:,} samples in all do not fit into memory. Ask for fewer "
-            "episodes at a time, with another seed each time."
-        )
 
 
 def _rows_by_class(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints, Ints, Ints]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from protorect._utils.parameters import check_whole
 from protorect._utils.progress import Progress, part_of
 from protorect.core.functional import predictions
 from protorect.core.statistics import Estimate, mean_interval, paired_difference
@@ -169,8 +170,7 @@ def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[i
         return [episodes.shot] if isinstance(episodes, Episodes) else [1, 5]
     shots: list[Any] = [shot] if isinstance(shot, Real) else list(cast("Sequence[int]", shot))
     for one in shots:
-        if not isinstance(one, Integral) or one < 1:
-            raise OptionError(f"shot is {one!r}; it must be a whole number from 1 up.")
+        check_whole("shot", one, 1)
     if not shots:
         raise OptionError("no shot given; give at least one.")
     return [int(one) for one in shots]

@@ -21,14 +21,11 @@ from protorect.errors import DataError
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Feature rows (n, dim) on a device with their labels (n,), numbers or strings.
+    """Features on a device, with their labels."""
 
-    `scale` (n,) is one over the norm of each row, 0 for a zero row.
-    """
-
-    rows: Tensor
-    scale: Tensor
-    labels: NDArray[Any]
+    rows: Tensor  # (n, dim)
+    scale: Tensor  # (n,), one over the norm of each row; 0 for a zero row
+    labels: NDArray[Any]  # (n,), numbers or strings
 
     @classmethod
     def of(

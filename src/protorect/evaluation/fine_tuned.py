@@ -1,4 +1,4 @@
-"""Methods that fine-tune the network, on episodes of the pictures behind a feature file."""
+"""Methods that fine-tune the network, on episodes of the pictures that features were made from."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protorect._utils.manifest import differences
-from protorect._utils.progress import Progress, part_of
+from protorect._utils.progress import Progress
 from protorect._utils.tensors import usable_device
 from protorect.backbones.base import Backbone
 from protorect.backbones.inference import batch_size, move_network, preprocess
@@ -33,14 +34,11 @@ from protorect.methods import PictureMethod
 
 @dataclass(frozen=True)
 class Pictures:
-    """A trained network with its preprocessing, and the pictures of a feature table.
-
-    `images` are (n, height, width, channels), uint8, in the order of the features.
-    """
+    """A trained network with its preprocessing, and the pictures of a feature table."""
 
     backbone: Backbone
     preprocessing: Preprocessing
-    images: NDArray[np.uint8]
+    images: NDArray[np.uint8]  # (n, height, width, channels), in the order of the features
 
     @classmethod
     def behind(
@@ -49,16 +47,10 @@ class Pictures:
         network: str | os.PathLike[str],
         packed: str | os.PathLike[str],
     ) -> Pictures:
-        """The network and the pictures that a feature file or store was made from, checked.
+        """The network and pictures that `protorect extract` made features from, checked.
 
-        Parameters
-        ----------
-        features
-            Written by `protorect extract`.
-        network
-            A run, a file of weights, or the name of pretrained weights.
-        packed
-            The folder that `protorect prepare` made.
+        `network` is a run, a file of weights or the name of pretrained weights, `packed` the folder
+        that `protorect prepare` made.
         """
         stored = read_provenance(Path(features))
         if "split" not in stored:
@@ -96,35 +88,21 @@ def evaluate_fine_tuned(
     """
     device = usable_device(device or "cpu")
     move_network(pictures.backbone, device, torch.channels_last)
-    runs = [(k, chosen) for k in shot for chosen in methods]
-    return [
-        _evaluate(
-            pictures,
-            chosen,
-            episodes.with_shot(k),
-            device,
-            part_of(progress, i * len(episodes), len(runs) * len(episodes)),
-        )
-        for i, (k, chosen) in enumerate(runs)
-    ]
-
-
-def _evaluate(
-    pictures: Pictures,
-    chosen: PictureMethod,
-    episodes: Episodes,
-    device: torch.device,
-    progress: Progress,
-) -> Result:
-    predicted = np.empty(episodes.query.shape, dtype=np.int32)
-    labels = torch.arange(episodes.way, device=device).repeat_interleave(episodes.shot)
-    at_once, seconds = batch_size(pictures.backbone), 0.0
-    for i in range(len(episodes)):
-        support = pictures.of_rows(episodes.support[i].ravel(), device)
-        query = pictures.of_rows(episodes.query[i], device)
-        start = time.perf_counter()
-        scores = chosen(pictures.backbone, support, labels, query, at_once)
-        predicted[i] = predictions(scores).cpu().numpy()
-        seconds += time.perf_counter() - start
-        progress(i + 1, len(episodes))
-    return Result.of(chosen.name, episodes, predicted, seconds)
+    images_at_once = batch_size(pictures.backbone)
+    total = len(shot) * len(methods) * len(episodes)
+    results: list[Result] = []
+    for k, chosen in product(shot, methods):
+        at_shot, seconds = episodes.with_shot(k), 0.0
+        labels = torch.arange(episodes.way, device=device).repeat_interleave(k)
+        predicted = np.empty(episodes.query.shape, dtype=np.int32)
+        for i in range(len(episodes)):
+            support = pictures.of_rows(at_shot.support[i].ravel(), device)
+            query = pictures.of_rows(at_shot.query[i], device)
+            start = time.perf_counter()
+            scores = chosen(pictures.backbone, support, labels, query, images_at_once)
+            predicted[i] = predictions(scores).cpu().numpy()
+            seconds += time.perf_counter() - start
+            if progress is not None:
+                progress(len(results) * len(episodes) + i + 1, total)
+        results.append(Result.of(chosen.name, at_shot, predicted, seconds))
+    return results

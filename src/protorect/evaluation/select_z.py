@@ -10,38 +10,27 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from protorect._utils.progress import Progress
-from protorect.errors import OptionError
+from protorect._utils.progress import Progress, part_of
 from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.evaluate import Result, evaluate
 from protorect.methods import Method, method
 
-Z = int | None
+Z = int | None  # None for no limit
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The Z selected for one method at one shot: the most accurate, the smallest of several.
-
-    `accuracy` is that of each candidate in `tried`, in percent on the validation episodes. A Z of
-    None is no limit.
-    """
+    """The Z selected for one method at one shot: the smallest of the most accurate ones."""
 
     method: str
     shot: int
     z: Z
-    tried: tuple[Z, ...]
-    accuracy: NDArray[np.float64]
+    accuracy: NDArray[np.float64]  # of each Z tried, in percent on the validation episodes
 
 
 def has_free_z(chosen: Method) -> bool:
     """Whether a method has a Z that was not set explicitly."""
     return getattr(chosen.options, "z", 0) != 0 and "z" not in chosen.changed
-
-
-def z_grid(query: int) -> tuple[Z, ...]:
-    """Every Z up to the number of queries of a class, and None for no limit."""
-    return (*range(query + 1), None)
 
 
 def choose_z(
@@ -54,30 +43,15 @@ def choose_z(
     query: int = 15,
     episodes: int = 600,
     seed: int = 0,
-    tried: Sequence[Z] | None = None,
     device: str | torch.device | None = None,
     progress: Progress | None = None,
 ) -> list[Choice]:
     """Select the Z of every method that has a free one, at every shot, on validation episodes.
 
-    Parameters
-    ----------
-    features, labels
-        (n, dim) and (n,), of validation classes.
-    methods
-        Those without a Z, or with one that was set, are skipped.
-    shot, way, query
-        Those of the test episodes.
-    episodes, seed
-        Number and seed of the validation episodes.
-    tried
-        The candidates; `z_grid(query)` if not given.
-    device, progress
-        See `evaluate`.
+    Every Z up to the number of queries per class is tried, and no limit. `features` and `labels`
+    are of validation classes; the other arguments are those of `evaluate`.
     """
-    grid = z_grid(query) if tried is None else tuple(tried)
-    if not grid:
-        raise OptionError("no Z was given to select from; give at least one.")
+    grid: list[Z] = [*range(query + 1), None]
     free = [chosen for chosen in map(method, methods) if has_free_z(chosen)]
     if not free:
         return []
@@ -95,10 +69,8 @@ def choose_z(
     )
     accuracy = np.array([result.accuracy for result in results])
     accuracy = accuracy.reshape(len(shot), len(free), len(grid))
-    order = sorted(range(len(grid)), key=lambda i: _size(grid[i]))  # ties go to the smaller
-    best = np.array(order)[accuracy[..., order].argmax(axis=-1)]
     return [
-        Choice(chosen.name, k, grid[best[i, j]], grid, accuracy[i, j])
+        Choice(chosen.name, k, grid[accuracy[i, j].argmax()], accuracy[i, j])  # the first of equals
         for i, k in enumerate(shot)
         for j, chosen in enumerate(free)
     ]
@@ -118,7 +90,7 @@ def evaluate_chosen(
     """`evaluate` with the Z selected for each method and shot; the results have the plain names."""
     named = [method(spelling) for spelling in methods]
     results = []
-    for k in shot:
+    for i, k in enumerate(shot):
         at_shot = evaluate(
             features,
             labels,
@@ -126,7 +98,7 @@ def evaluate_chosen(
             shot=k,
             episodes=episodes,
             device=device,
-            progress=progress,
+            progress=part_of(progress, i * len(episodes), len(shot) * len(episodes)),
         )
         pairs = zip(at_shot, named, strict=True)
         results += [replace(result, method=chosen.name) for result, chosen in pairs]
@@ -144,7 +116,3 @@ def with_choice(chosen: Method, shot: int, choices: Sequence[Choice]) -> Method:
 def z_text(z: Z) -> str:
     """Z as it is spelled in a method's name."""
     return "all" if z is None else str(z)
-
-
-def _size(z: Z) -> float:
-    return float("inf") if z is None else z

@@ -17,27 +17,24 @@ _SCORE_ARRAYS = 8  # arrays of the size of the scores that a method may hold at 
 
 
 class TaskBatch(NamedTuple):
-    """Consecutive episodes as tensors.
+    """Consecutive episodes as tensors."""
 
-    `part` are their positions among all episodes. `support` is (tasks, way x shot, dim), `query`
-    (tasks, n_query, dim), and `labels` (way x shot,) are the class positions of the support, which
-    are the same in every task.
-    """
-
-    part: slice
-    support: UnitRows
-    labels: Tensor
-    query: UnitRows
+    part: slice  # their positions among all episodes
+    support: UnitRows  # (tasks, way x shot, dim)
+    labels: Tensor  # (way x shot,), class positions of the support, the same in every task
+    query: UnitRows  # (tasks, n_query, dim)
 
 
 def task_batches(table: FeatureTable, episodes: Episodes) -> Iterator[TaskBatch]:
-    """All episodes in their order; a batch is valid until the next one is asked for."""
+    """All episodes in their order; a batch is valid until the next one is requested."""
     device, dim = table.rows.device, table.rows.shape[1]
     labels = torch.arange(episodes.way).repeat_interleave(episodes.shot).to(device)
     support = torch.from_numpy(episodes.support.reshape(len(episodes), -1))
     query = torch.from_numpy(episodes.query)
     n_query = query.shape[1]
-    size = _batch_size(len(labels) + n_query, dim, episodes.way, table.scale.element_size())
+    values_per_sample = dim + _SCORE_ARRAYS * episodes.way
+    task_bytes = (len(labels) + n_query) * values_per_sample * table.scale.element_size()
+    size = max(1, BATCH_BYTES // task_bytes)
     # One buffer for all batches: fresh memory would have to be mapped by the system each time.
     buffer = table.rows.new_empty((min(size, len(query)) * n_query, dim))
     for start in range(0, len(query), size):
@@ -53,9 +50,3 @@ def _gather(table: FeatureTable, samples: Tensor, buffer: Tensor | None = None) 
     out = None if buffer is None else buffer[: samples.numel()]
     rows = torch.index_select(table.rows, 0, samples.flatten(), out=out)
     return UnitRows(rows.view(*samples.shape, -1).to(table.scale.dtype), table.scale[samples])
-
-
-def _batch_size(samples: int, dim: int, ways: int, item_bytes: int) -> int:
-    """Number of tasks with this many samples each that fit into BATCH_BYTES."""
-    bytes_each = samples * (dim + _SCORE_ARRAYS * ways) * item_bytes
-    return max(1, BATCH_BYTES // bytes_each)

@@ -82,12 +82,13 @@ def comparison_json(comparison: Comparison, settings: dict[str, Any]) -> str:
 def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> Page:
     """One page: ranks, accuracy against speed, every table, and the settings."""
     ranks = comparison.ranks
-    first = comparison.methods[int(np.argmin(ranks))]
-    best = sum(column.best.method == first for column in comparison.columns)
+    first = int(np.argmin(ranks))
+    best = int((comparison.accuracies.argmax(axis=1) == first).sum())
     details = {name: _text(value) for name, value in settings.items()}
     return Page(
         title="Few-shot methods compared",
-        lead=f"{len(comparison.methods)} methods on the same episodes. `{first}` has the best mean "
+        lead=f"{len(comparison.methods)} methods on the same episodes. "
+        f"`{comparison.methods[first]}` has the best mean "
         f"rank, {ranks.min():.2f} over {len(comparison.columns)} columns, and is the most accurate "
         f"in {best} of them.",
         sections=[
