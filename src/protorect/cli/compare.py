@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
         comparison = compare(tables, methods, **sampling, device=options.device, progress=progress)
     for table in comparison_tables(comparison):
         print_table(table)
-    print_list("left out", [str(skipped) for skipped in comparison.skipped])
+    print_list("left out", list(comparison.skipped.values()))
     settings = {"features": names, **sampling, "versions": versions()}
     if options.json is not None:
         write_text(options.json, comparison_json(comparison, settings))

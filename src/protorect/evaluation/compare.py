@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -30,28 +30,13 @@ class Column(NamedTuple):
     results: tuple[Result, ...]
 
 
-class Skipped(NamedTuple):
-    """A setting whose episodes need more classes than a feature set has."""
-
-    features: str
-    setting: str
-    needed: int
-    classes: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.features}, {self.setting}: an episode needs {self.needed} classes, "
-            f"there are {self.classes}."
-        )
-
-
 @dataclass(frozen=True)
 class Comparison:
     """The results of all methods on all feature sets and settings."""
 
     methods: tuple[str, ...]  # in the order of the results
     columns: tuple[Column, ...]  # one for each feature set, setting and shot
-    skipped: tuple[Skipped, ...] = ()
+    skipped: dict[str, str] = field(default_factory=dict)  # feature sets with too few classes
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
@@ -120,14 +105,15 @@ def compare(
     shared |= {"seed": seed, "device": device}
     in_setting = len(shot) * episodes
     columns: list[Column] = []
-    skipped: list[Skipped] = []
+    skipped: dict[str, str] = {}  # the reason, by feature set
     pairs = list(product(tables, settings))
     for i, (name, setting) in enumerate(pairs):
         features, labels = tables[name]
         needed = way + settings[setting].get("distractors", 0)
         classes = len(np.unique(np.asarray(labels)))
         if way <= classes < needed:
-            skipped.append(Skipped(name, setting, needed, classes))
+            reason = f"an episode needs {needed} classes, there are {classes}."
+            skipped[name] = f"{name}, {setting}: {reason}"
             continue
         part = part_of(progress, i * in_setting, len(pairs) * in_setting)
         try:
@@ -139,4 +125,4 @@ def compare(
         columns += [
             Column(name, setting, k, tuple(r for r in results if r.shot == k)) for k in shot
         ]
-    return Comparison(tuple(one.name for one in chosen), tuple(columns), tuple(skipped))
+    return Comparison(tuple(one.name for one in chosen), tuple(columns), skipped)

@@ -73,7 +73,7 @@ def comparison_json(comparison: Comparison, settings: dict[str, Any]) -> str:
             for i, name in enumerate(comparison.methods)
         ],
         "critical_difference": comparison.critical_difference,
-        "left_out": [str(skipped) for skipped in comparison.skipped],
+        "left_out": list(comparison.skipped.values()),
         "settings": settings,
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
@@ -178,7 +178,7 @@ def _rank_section(comparison: Comparison) -> Section:
 
 
 def _feature_section(comparison: Comparison, name: str) -> Section:
-    skipped = [str(one) for one in comparison.skipped if one.features == name]
+    skipped = [comparison.skipped[name]] if name in comparison.skipped else []
     return Section(name, [accuracy_table(comparison, name), *skipped])
 
 
