@@ -103,12 +103,27 @@ def test_text_that_is_no_value_is_refused(name, text, message):
 
 
 @pytest.mark.parametrize(
-    ("annotation", "default"), [(dict[str, int], {}), (str, "text"), (Any, 1), (int | str, 1)]
+    "annotation", [dict[str, int], str, Any, int | str, str | None, Sequence[float] | None]
 )
-def test_a_type_without_a_check_is_an_error(annotation, default):
+def test_a_type_without_a_check_is_an_error(annotation):
     fields = {"__annotations__": {"x": annotation}, "x": parameter(None, "Something.")}
+    with pytest.raises(TypeError, match="no check is known for .*'x'"):
+        type("Unknown", (Parameters,), fields)()
+
+
+def test_a_limit_that_is_not_checked_is_an_error():
+    class Limited(Parameters):
+        rounds: int = parameter(3, "Number of rounds.", maximum=5)
+
     with pytest.raises(TypeError, match="no check is known"):
-        type("Unknown", (Parameters,), fields)(default)
+        Limited()
+
+
+def test_without_fields_there_are_no_parameters():
+    assert Parameters.parameters() == ()
+    assert Parameters() == Parameters()
+    with pytest.raises(TypeError):
+        Parameters(1)
 
 
 def test_a_field_without_a_description_is_an_error():

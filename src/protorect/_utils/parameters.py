@@ -40,30 +40,6 @@ def parameter(
     return field(default=default, metadata={k: v for k, v in metadata.items() if v is not None})
 
 
-@dataclass_transform(frozen_default=True)
-class Parameters:
-    """Base class of sets of parameters, which are frozen dataclasses with fields by `parameter`."""
-
-    def __init_subclass__(cls) -> None:
-        dataclass(frozen=True)(cls)
-
-    @classmethod
-    @cache
-    def parameters(cls) -> tuple[Parameter, ...]:
-        """Descriptions of the fields, completed from those of the base classes."""
-        descriptions: dict[str, dict[str, Any]] = {}
-        for base in reversed(cls.__mro__):
-            for one in vars(base).get("__dataclass_fields__", {}).values():
-                own = {"default": one.default, **one.metadata}
-                descriptions[one.name] = descriptions.get(one.name, {}) | own
-        types = get_type_hints(cls)
-        return tuple(Parameter(name, types[name], **own) for name, own in descriptions.items())
-
-    def __post_init__(self) -> None:
-        for one in self.parameters():
-            object.__setattr__(self, one.name, one.validated(getattr(self, one.name)))
-
-
 @dataclass(frozen=True)
 class Parameter:
     """Description of one field; see `parameter`."""
@@ -75,6 +51,12 @@ class Parameter:
     minimum: float = 0
     maximum: float = LARGEST_FACTOR
     convert: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        whole = self.type is int and self.maximum == LARGEST_FACTOR
+        checked = whole or self.type in (bool, float) or get_origin(self.type) is Literal
+        if not checked and self.convert is None:
+            raise TypeError(f"no check is known for {self}; give it a conversion.")
 
     @property
     def optional(self) -> bool:
@@ -94,14 +76,12 @@ class Parameter:
             return self.convert(value)
         if self.type is bool:
             check_flag(self.name, value)
-        elif self.type is int and self.maximum == LARGEST_FACTOR:
+        elif self.type is int:
             check_whole(self.name, value, int(self.minimum), optional=self.optional)
         elif self.type is float:
             check_number(self.name, value, self.minimum, self.maximum)
-        elif get_origin(self.type) is Literal:
-            check_choice(self.name, value, get_args(self.type))
         else:
-            raise TypeError(f"no check is known for {self}; give it a conversion.")
+            check_choice(self.name, value, get_args(self.type))
         return value
 
     def parse(self, text: str) -> Any:
@@ -122,6 +102,34 @@ class Parameter:
             return float(text) if self.type is float else text
         except (ValueError, KeyError):
             raise OptionError(f"{self.name}={text}: {expected} is expected.") from None
+
+
+@dataclass_transform(frozen_default=True)
+@dataclass(frozen=True)
+class Parameters:
+    """A set of parameters: none, and in subclasses those that `parameter` describes.
+
+    Every subclass is a frozen dataclass, without a decorator.
+    """
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+    @classmethod
+    @cache
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Descriptions of the fields, completed from those of the base classes."""
+        descriptions: dict[str, dict[str, Any]] = {}
+        for base in reversed(cls.__mro__):
+            for one in vars(base).get("__dataclass_fields__", {}).values():
+                own = {"default": one.default, **one.metadata}
+                descriptions[one.name] = descriptions.get(one.name, {}) | own
+        types = get_type_hints(cls)
+        return tuple(Parameter(name, types[name], **own) for name, own in descriptions.items())
+
+    def __post_init__(self) -> None:
+        for one in self.parameters():
+            object.__setattr__(self, one.name, one.validated(getattr(self, one.name)))
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -22,7 +22,7 @@ class BaseMethod:
 
     name: str  # with the options that differ from the defaults: "bd-cspn:z=4"
     function: Function  # scores the queries; it never sees their labels and keeps no state
-    options: Any  # a frozen dataclass of `Parameters`
+    options: Any  # an instance of `Parameters`
     summary: str  # one line on what it does
     family: Family  # "inductive": each query on its own; "transductive": all of a task together
     changed: frozenset[str] = frozenset()  # the options that `with_options` has set

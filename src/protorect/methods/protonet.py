@@ -18,13 +18,9 @@ from protorect.methods._solvers.gram import distance_scores
 from protorect.methods.method import register
 
 
-class ProtoNetOptions(Parameters):
-    """No options."""
-
-
-@register("protonet", ProtoNetOptions(), "inductive", "nearest class mean by distance")
+@register("protonet", Parameters(), "inductive", "nearest class mean by distance")
 def protonet(
-    support: Features, labels: Tensor, query: Features, ways: int, options: ProtoNetOptions
+    support: Features, labels: Tensor, query: Features, ways: int, options: Parameters
 ) -> Tensor:
     """Minus squared distances to the class means, up to a constant per query."""
     prototypes = basic_prototypes(UnitRows.raw(support), labels, ways)

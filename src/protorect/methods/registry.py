@@ -1,4 +1,4 @@
-"""Methods by name, and options as they are written after it: "bd-cspn:z=4,rank=softmax"."""
+"""Methods by name, and options as they are written after a name: "bd-cspn:z=4,rank=softmax"."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import normalize
-from protorect.methods._solvers.adam import Adam, LogitGradient
+from protorect.methods._solvers.adam import Adam, logit_gradient
 from protorect.methods._solvers.blocks import blockwise, class_mean_weights
 from protorect.methods.method import register
 
@@ -55,9 +55,9 @@ def tft_head(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Tenso
 
     optimizers = Adam(weights, options.learning_rate), Adam(biases, options.learning_rate)
     logits = torch.baddbmm(biases, weights, samples.mT, beta=scale)
-    logit_gradient = LogitGradient(logits, members, 1.0, query_gradient)
+    gradient_of_logits = logit_gradient(logits, members, 1.0, query_gradient)
     for _ in range(options.steps):
-        by_logits = logit_gradient()
+        by_logits = gradient_of_logits()
         optimizers[0].step(torch.baddbmm(weights, by_logits, samples, beta=0, alpha=1 / n_query))
         optimizers[1].step(by_logits.sum(dim=-1, keepdim=True) * (scale / n_query))
         torch.baddbmm(biases, weights, samples.mT, beta=scale, out=logits)

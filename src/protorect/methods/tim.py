@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
-from protorect.methods._solvers.adam import Adam, LogitGradient, QueryGradient
+from protorect.methods._solvers.adam import Adam, QueryGradient, logit_gradient
 from protorect.methods._solvers.blocks import blockwise, class_mean_weights
 from protorect.methods.method import register
 
@@ -78,7 +78,7 @@ def adapt_prototypes(
     samples *= tau
     columns, gradient = samples.mT, torch.empty_like(prototypes)
     logits, per_class = prototypes @ columns, torch.empty_like(prototypes[..., :1])
-    logit_gradient = LogitGradient(logits, members, options.cross_entropy, query_gradient)
+    gradient_of_logits = logit_gradient(logits, members, options.cross_entropy, query_gradient)
     adam = Adam(prototypes, options.learning_rate)
 
     def update_logits() -> None:
@@ -89,7 +89,7 @@ def adapt_prototypes(
 
     for _ in range(options.iterations):
         update_logits()
-        by_logits = logit_gradient()
+        by_logits = gradient_of_logits()
         # d logit_ik / d w_k = tau (x_i - w_k)
         torch.sum(by_logits, dim=-1, keepdim=True, out=per_class)
         torch.mul(prototypes, per_class, out=gradient)

@@ -29,7 +29,7 @@ def test_logit_gradient_is_that_of_autograd():
     def query_gradient(p, query_logits, out):  # of the sum of squares of p
         out.copy_(2 * p)
 
-    gradient = adam.LogitGradient(logits, members, 0.3, query_gradient)
+    gradient = adam.logit_gradient(logits, members, 0.3, query_gradient)
     for _ in range(2):
         logits.mul_(0.5)  # the tensor is read at every call
         variable = logits.clone().requires_grad_()

@@ -17,33 +17,30 @@ from torch import Tensor
 QueryGradient = Callable[[Tensor, Tensor, Tensor], object]
 
 
-class LogitGradient:
-    """Derivative of n_query times the objective with respect to the logits (tasks, ways, n).
+def logit_gradient(
+    logits: Tensor, members: Tensor, cross_entropy: float, query_gradient: QueryGradient
+) -> Callable[[], Tensor]:
+    """Function that returns n_query times the derivative of the objective in the logits.
 
     The objective is `cross_entropy` times the mean cross-entropy of the support, which comes first,
-    plus a term on the queries. Every call reads the same tensor `logits` anew. Tensors and views
-    that are made once, here and by the callers, gain 10 to 15 % of `tim`.
+    plus a term on the queries. Every call reads the same tensor `logits` (tasks, ways, n) anew.
+    Tensors and views that are made once, here and by the callers, gain 10 to 15 % of `tim`.
     """
+    n_support, n_query = members.shape[-1], logits.shape[-1] - members.shape[-1]
+    p, sums = torch.empty_like(logits), torch.empty_like(logits[:, :1])
+    terms = torch.empty_like(logits)  # p_k dF/dp_k, for the support a constant
+    terms[..., :n_support] = members * (-cross_entropy * n_query / n_support)
+    query_p, query_logits, query_terms = (x[..., n_support:] for x in (p, logits, terms))
 
-    def __init__(
-        self, logits: Tensor, members: Tensor, cross_entropy: float, query_gradient: QueryGradient
-    ) -> None:
-        n_support, n_query = members.shape[-1], logits.shape[-1] - members.shape[-1]
-        self._logits, self._p = logits, torch.empty_like(logits)
-        self._terms = torch.empty_like(logits)  # p_k dF/dp_k, for the support a constant
-        self._terms[..., :n_support] = members * (-cross_entropy * n_query / n_support)
-        self._sums = torch.empty_like(logits[:, :1])
-        self._of_queries = [x[..., n_support:] for x in (self._p, logits, self._terms)]
-        self._query_gradient = query_gradient
-
-    def __call__(self) -> Tensor:
-        p, logits, terms = self._of_queries
-        torch.softmax(self._logits, dim=1, out=self._p)
-        self._query_gradient(p, logits, terms)
-        terms.mul_(p)
+    def gradient() -> Tensor:
+        torch.softmax(logits, dim=1, out=p)
+        query_gradient(query_p, query_logits, query_terms)
+        query_terms.mul_(query_p)
         # Through the softmax: dF/dlogit_k = p_k dF/dp_k - p_k sum_l p_l dF/dp_l
-        torch.sum(self._terms, dim=1, keepdim=True, out=self._sums)
-        return torch.addcmul(self._terms, self._p, self._sums, value=-1, out=self._p)
+        torch.sum(terms, dim=1, keepdim=True, out=sums)
+        return torch.addcmul(terms, p, sums, value=-1, out=p)
+
+    return gradient
 
 
 # What torch.optim.Adam(fused=True) calls: `tim` is 2.5 times as fast as with the formulas below.

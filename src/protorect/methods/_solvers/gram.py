@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 from protorect.core.unit_rows import UnitRows, inverse
 from protorect.methods._solvers.blocks import class_mean_weights
 
-_FEW = 4  # neighbors that are found one by one
+_FEW = 4  # up to so many neighbors are searched for one by one
 
 
 class Span(ABC):
