@@ -6,8 +6,7 @@ import pytest
 
 from helpers.sorting import COLORS, picture, undo
 from protorect.cli import main
-from protorect.sorting.sort import SortOptions
-from protorect.sorting.watch import watch
+from protorect.sorting.sort import SortOptions, watch
 from protorect.uncertainty.thresholds import Thresholds
 
 

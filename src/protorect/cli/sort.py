@@ -27,8 +27,7 @@ from pathlib import Path
 from protorect._utils.files import write_text
 from protorect.cli.output import check_outputs, print_list
 from protorect.cli.progress import progress_bar
-from protorect.sorting.sort import SortOptions, SortResult, sort_into
-from protorect.sorting.watch import watch
+from protorect.sorting.sort import SortOptions, SortResult, sort_into, watch
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 MOST_NAMED = 5

@@ -1,9 +1,14 @@
-"""Sort pictures into a folder: find, embed, classify, place, write the outputs."""
+"""Sort pictures into a folder, once or as they arrive.
+
+The steps are: find, embed, classify, place, write the outputs.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +25,8 @@ from protorect.sorting.evaluation import Evaluation
 from protorect.sorting.folder import SortedFolder, check_folder_names, open_folder
 from protorect.sorting.outputs import write_outputs
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
+
+SECONDS_BETWEEN_SCANS = 2.0
 
 
 def no_progress(_: str) -> AbstractContextManager[Progress]:
@@ -69,6 +76,40 @@ def sort_into(
     """
     with open_folder(Path(out)) as folder:
         return Sorter(folder, pictures, examples, options, **classifier_options).sort_all()
+
+
+def watch(
+    pictures: PictureSource,
+    examples: ExampleSource,
+    out: PathLike,
+    options: SortOptions,
+    **classifier_options: Any,
+) -> Generator[SortResult]:
+    """Sort what is there and then, forever, what arrives; yield the result of each round.
+
+    A picture is sorted when two scans find it unchanged, so that none is read while it is still
+    being written. One that could not be read is read again only when it has changed. The
+    parameters are those of `sort_into`.
+    """
+    with open_folder(Path(out)) as folder:
+        sorter = Sorter(folder, pictures, examples, options, **classifier_options)
+        yield sorter.sort_all(may_be_empty=True)
+        last: dict[str, tuple[int, int]] = {}
+        failed: dict[str, tuple[int, int]] = {}
+        while True:
+            found = sorter.find()
+            now = {picture.file: _size_and_time(picture.file) for picture in found.pictures}
+            ready = tuple(
+                picture
+                for picture in found.pictures
+                if last.get(picture.file) == now[picture.file] != failed.get(picture.file)
+            )
+            if ready:
+                result = sorter.sort(replace(found, pictures=ready))
+                failed |= {path: now[path] for path, _ in result.problems if path in now}
+                yield result
+            last = now
+            time.sleep(SECONDS_BETWEEN_SCANS)
 
 
 class Sorter:
@@ -179,3 +220,12 @@ def _of_files(predictions: Predictions, files: set[str]) -> Predictions:
         problems=tuple(problem for problem in predictions.problems if problem.path in files),
         examples=tuple(path for path in predictions.examples if path in files),
     )
+
+
+def _size_and_time(file: str) -> tuple[int, int]:
+    """Size and time of the last change; a file that cannot be examined never changes."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return (-1, -1)
+    return status.st_size, status.st_mtime_ns
