@@ -137,15 +137,10 @@ def accuracy_dots(results: Sequence[Result]) -> str:
         handles = []
         for shot, (color, marker) in zip(shots, series_styles(len(shots)), strict=True):
             of_shot = [result for result in results if result.shot == shot]
+            rows = [methods.index(result.method) for result in of_shot]
+            accuracies, ci95 = zip(*((r.accuracy, r.ci95) for r in of_shot), strict=True)
             style: dict[str, Any] = {"color": color, "marker": marker, "ls": "none"}
-            axes.errorbar(
-                [result.accuracy for result in of_shot],
-                [methods.index(result.method) for result in of_shot],
-                xerr=[result.ci95 for result in of_shot],
-                markersize=6,
-                capsize=4,
-                **style,
-            )
+            axes.errorbar(accuracies, rows, xerr=ci95, markersize=6, capsize=4, **style)
             handles.append(Line2D([], [], **style, label=f"{shot}-shot"))
         axes.set_yticks(range(len(methods)), methods)
         axes.set(ylim=(len(methods) - 0.5, -0.5), xlabel="accuracy in %, bars: 95 % intervals")
@@ -158,8 +153,7 @@ def accuracy_dots(results: Sequence[Result]) -> str:
 def value_by_epoch(values: Sequence[float], name: str) -> str:
     """Plot a value after each training epoch as a line, the axis from zero."""
     with new_figure(5.6, 2.6) as (figure, axes):
-        ((color, marker),) = series_styles(1)
-        axes.plot(range(1, len(values) + 1), values, color=color, marker=marker)
+        axes.plot(range(1, len(values) + 1), values, color=BLUE, marker="o")
         axes.set(xlabel="epoch", ylabel=name, xlim=(0.5, len(values) + 0.5), ylim=(0, None))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return to_svg(figure)

@@ -169,8 +169,10 @@ def episode_pictures(
             picture = support[row] if column == 0 else query[row, column - 1]
             label = row if column == 0 else int(predicted[row, column - 1])
             left = 0.0 if column == 0 else 1 + gap + (column - 1) * step
-            corner = (left, row * pitch)
-            _picture(axes, picture, corner, names[label], label == row, scale)
+            top = row * pitch
+            extent = (left, left + 1, top + 1, top)  # the axis points down
+            axes.imshow(picture, cmap="gray_r", norm=scale, interpolation="none", extent=extent)
+            _frame(axes, (left, top), names[label], label == row)
         axes.text(0.5, -0.25, "support", ha="center")
         axes.text(1 + gap, -0.25, "queries and their predicted classes")
         axes.axvline(1 + gap / 2, color=INK, alpha=0.4, lw=0.8, ymax=0.93)
@@ -181,22 +183,12 @@ def episode_pictures(
         return to_svg(figure)
 
 
-def _picture(
-    axes: Axes,
-    picture: NDArray[Any],
-    corner: tuple[float, float],
-    name: str,
-    correct: bool,
-    scale: Normalize,
-) -> None:
-    """One framed picture of size 1 with a name below; the axis points down."""
-    left, top = corner
+def _frame(axes: Axes, corner: tuple[float, float], name: str, correct: bool) -> None:
+    """The frame of a picture of size 1, thick if it is not correct, and a name below it."""
     color, line, weight = (INK, 0.6, "normal") if correct else (VERMILLION, 3.0, "bold")
-    extent = (left, left + 1, top + 1, top)
-    axes.imshow(picture, interpolation="none", extent=extent, cmap="gray_r", norm=scale)
     axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=color, lw=line, clip_on=False))
-    label = name if correct else f"{name}?"
-    axes.text(left + 0.5, top + 1.3, label, ha="center", fontsize=9, color=color, weight=weight)
+    label, x, y = name if correct else f"{name}?", corner[0] + 0.5, corner[1] + 1.3
+    axes.text(x, y, label, ha="center", fontsize=9, color=color, weight=weight)
 
 
 def _points(values: ArrayLike) -> Points:
