@@ -114,7 +114,8 @@ def _rectify(
     squares = squares + is_query * (2 * with_shift + (shift * with_shift).sum(dim=-1, keepdim=True))
     prototype_squares = (prototypes * products).sum(dim=-1, keepdim=True)
     products = products + is_query * (shift * products).sum(dim=-1, keepdim=True)
-    cosines = products * _inverse_root(squares) * _inverse_root(prototype_squares)
+    norms = [square.clamp_min(0).sqrt() for square in (squares, prototype_squares)]
+    cosines = products * inverse(norms[0]) * inverse(norms[1])
 
     predicted = membership(predictions(cosines[..., n_support:].mT), ways).mT
     members = torch.cat([members, predicted.to(members.dtype)], dim=-1)
@@ -141,7 +142,3 @@ def _bound_updates(
         for position in positions:
             scores.add_(p.index_select(1, position), alpha=options.weight)
     return scores.view(ways, tasks, n_query).permute(1, 2, 0)
-
-
-def _inverse_root(squares: Tensor) -> Tensor:
-    return inverse(squares.clamp_min(0).sqrt())
