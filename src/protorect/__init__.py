@@ -8,8 +8,6 @@ results = protorect.evaluate(features, labels, methods=["cspn", "bd-cspn"], shot
 predictions = protorect.sort_images("examples", "photos")
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

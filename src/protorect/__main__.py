@@ -1,7 +1,5 @@
 """`python -m protorect`, which is also how torchrun starts it."""
 
-from __future__ import annotations
-
 import sys
 
 from protorect.cli import main

@@ -10,8 +10,6 @@ A message says what is wrong, what was given, what is allowed and what to do. Th
 prints it on one line and exits with code 2, or with 1 for a PartialError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches

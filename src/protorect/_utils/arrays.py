@@ -1,7 +1,5 @@
 """Arrays in .npz and .npy files: never unpickled, sizes checked before allocation."""
 
-from __future__ import annotations
-
 import math
 import os
 import zipfile

@@ -4,8 +4,6 @@ The configuration is JSON text in the file's metadata, with the number of the fo
 checks the sizes that a file claims against its length before anything is allocated.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Lock files, held by one command at a time and released when its process ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON files, and the manifest of a folder that protorect wrote."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Memory of the machine, and what the C library does with freed memory."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

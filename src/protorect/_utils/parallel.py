@@ -1,7 +1,5 @@
 """Work in threads: results in order, a bounded number of items under way."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -6,8 +6,6 @@
 The checks, `name=value` on the command line and the documents all come from this description.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """Progress callbacks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 Progress = Callable[[int, int], None]  # (done, total)

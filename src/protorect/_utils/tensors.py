@@ -1,7 +1,5 @@
 """numpy arrays as tensors without a copy where torch can, and tensors on devices."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Text for terminals and pages."""
 
-from __future__ import annotations
-
 import os
 
 

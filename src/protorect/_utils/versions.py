@@ -1,7 +1,5 @@
 """Versions and hardware that a result may depend on."""
 
-from __future__ import annotations
-
 import os
 import platform
 

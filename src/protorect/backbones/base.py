@@ -1,7 +1,5 @@
 """The base class of all backbones, and layers that several of them use."""
 
-from __future__ import annotations
-
 import math
 
 from torch import Tensor, nn

@@ -5,8 +5,6 @@ Gidaris and Komodakis, "Dynamic Few-Shot Visual Learning without Forgetting", 20
 cosines can be negative; the widths 64-64-128-128 are from there, too.
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from protorect.backbones.base import Backbone, conv3x3, initialize

@@ -1,7 +1,5 @@
 """The cosine classifier that a backbone is trained with, eq. (1) and (2)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

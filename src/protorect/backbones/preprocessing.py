@@ -1,7 +1,5 @@
 """Conversion and normalization of images for a network."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -4,8 +4,6 @@ Lee et al., "Meta-Learning with Differentiable Convex Optimization", 2019 (MetaO
 last activation removed and the last map averaged.
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 

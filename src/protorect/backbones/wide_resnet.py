@@ -4,8 +4,6 @@ Zagoruyko and Komodakis, "Wide Residual Networks", 2016: depth 28, ten times the
 for 32-pixel images. The last ReLU is removed, so that features can be negative.
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 

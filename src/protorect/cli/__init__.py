@@ -1,7 +1,5 @@
 """The command `protorect`: parse, call the library, print."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

@@ -6,8 +6,6 @@ Prints accuracy with 95 % intervals, speed, mean ranks and the critical differen
 FEATURES is what `protorect extract` wrote, or any .npz with features (n, dim) and labels (n,).
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

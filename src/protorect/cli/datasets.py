@@ -1,7 +1,5 @@
 """List the data sets that `protorect prepare` knows, and what their folders must look like."""
 
-from __future__ import annotations
-
 import argparse
 
 from protorect.datasets.catalogue import DATASETS, Dataset

@@ -5,8 +5,6 @@ the methods on the other five, and write the results as one HTML page with table
 Takes about a minute on two processors.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -10,8 +10,6 @@ tft fine-tunes the network for each episode, so it needs what made FEATURES: --n
 --pictures, as they were given to `protorect extract`.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

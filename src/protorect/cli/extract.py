@@ -8,8 +8,6 @@ records which weights, pictures and preprocessing made it. To continue an interr
 give the same command again; the features so far are in OUT.partial.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """List the methods that `protorect evaluate --method` takes, or describe some in full."""
 
-from __future__ import annotations
-
 import argparse
 
 from protorect.methods import METHODS, PICTURE_METHODS, chosen_with_pictures

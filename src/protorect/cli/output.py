@@ -1,7 +1,5 @@
 """Tables and lists for the terminal, and checks of output files."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path

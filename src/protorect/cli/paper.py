@@ -10,8 +10,6 @@ networks, in tft, also needs the packed pictures and the training runs, in folde
 and omniglot-conv64.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from functools import partial

@@ -6,8 +6,6 @@ DATASET is one of those that `protorect datasets` lists; `folder` is any folder 
 ROOT is the folder or archive as it was downloaded.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -6,8 +6,6 @@ which licence, and their accuracy on novel classes.
 RESULTS is what `protorect evaluate --json` wrote for features by these weights.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -15,8 +15,6 @@ networks:
   hf:NAME              a vision model of Hugging Face
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ All need access to PACKED and RUN. Each process augments its own part of the bat
 the whole batch on CUDA and each process's part on CPU; DropBlock uses each process's part.
 """
 
-from __future__ import annotations
-
 import argparse
 from contextlib import ExitStack
 from pathlib import Path

@@ -5,8 +5,6 @@ changed stays, and so does a copy whose original is gone. If it is interrupted, 
 command again.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

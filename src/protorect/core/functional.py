@@ -13,8 +13,6 @@ float32 or better. Equation numbers are those of "Prototype Rectification for Fe
 Learning" (Liu, Song, Qin, ECCV 2020); `docs/method.md` maps its symbols to these names.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import torch

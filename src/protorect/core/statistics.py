@@ -1,7 +1,5 @@
 """Means with 95 % confidence intervals."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -9,8 +9,6 @@ cosine with the samples of the class depends on two moments of the class, eq. (1
 Normalized features have E|x|^2 = 1, so the two sum to one (less the proportion of zero rows).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

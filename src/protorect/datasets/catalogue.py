@@ -1,7 +1,5 @@
 """The known data sets: where to get each, its license, its layout on disk."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Pack one split: an array of its pictures, an array of its labels, its lines in the index."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ refuses all names but those under which numpy pickles its arrays, and for these 
 replacements that can only create an array of numbers.
 """
 
-from __future__ import annotations
-
 import pickle
 import pickletools
 import re

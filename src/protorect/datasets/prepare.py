@@ -1,7 +1,5 @@
 """Index and pack a data set: from the folders it was distributed in to memory-mapped arrays."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Class splits: which classes are for training, validation and test."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """The results of the demonstration as a page; its sentences follow from the measured numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """Extraction: the features of a data set, written to a file or store; resumable."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -8,8 +8,6 @@ The folder contains:
     blocks.npy      which blocks of rows are done, one boolean per block
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ All of these steps release Python's global interpreter lock, so all cores are bu
 waits for another to finish its part of a layer.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -4,8 +4,6 @@ Both take numpy arrays, torch tensors and pandas frames, compute in the floating
 features (float16 in float32), and accept any hashable labels.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Comparison of methods on several feature sets in several settings, with their ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product

@@ -3,8 +3,6 @@
 The order of the random numbers defines the published episodes: it must not change.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

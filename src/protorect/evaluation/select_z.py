@@ -1,7 +1,5 @@
 """Selection of Z on validation classes, as in the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

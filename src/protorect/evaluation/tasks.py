@@ -1,7 +1,5 @@
 """Episodes as tensors, one bounded batch of tasks after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """List the pictures in a folder, a zip or a tar archive without extracting them."""
 
-from __future__ import annotations
-
 import bz2
 import errno
 import gzip

@@ -1,7 +1,5 @@
 """Decode pictures of any kind to square uint8 arrays, within fixed limits of size."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from dataclasses import dataclass

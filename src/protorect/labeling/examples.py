@@ -1,7 +1,5 @@
 """Labeled examples: class folders, or a table of paths and labels."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -10,8 +10,6 @@ marginal entropy. The support keeps its cross-entropy.
 Assumes that every class has some queries, not that the classes are balanced.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -10,8 +10,6 @@ Assumes, where the queries are shifted, the same class proportions in queries an
 `bd-i` where they differ.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from protorect.core.functional import Features, Options, rectify

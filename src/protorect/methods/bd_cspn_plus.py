@@ -21,8 +21,6 @@ Assumes nothing about class proportions and tolerates out-of-distribution querie
 queries to gain from them.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad

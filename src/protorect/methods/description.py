@@ -1,7 +1,5 @@
 """Descriptions of the methods for the terminal and docs/methods.md."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 import textwrap

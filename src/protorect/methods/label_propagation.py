@@ -12,8 +12,6 @@ that is not scores zero for all classes. Memory grows with the square of the num
 with its cube.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad

@@ -16,8 +16,6 @@ Assumes that neighbors share their class, and with the rectification the same cl
 queries and support.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

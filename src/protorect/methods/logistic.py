@@ -8,8 +8,6 @@ biases are not, C = 1.
 Assumes the same class proportions in support and queries: the biases learn them.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter

@@ -8,8 +8,6 @@ Assumes the same class proportions in support and queries: a class with more sam
 attention.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

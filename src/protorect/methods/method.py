@@ -1,7 +1,5 @@
 """What a method is: a function with a name, options and a description; and how it is registered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self

@@ -7,8 +7,6 @@ distance. Features are not normalized, so a long one counts for more than a shor
 Assumes that Euclidean distances between the raw features are meaningful.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters

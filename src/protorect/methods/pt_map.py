@@ -10,8 +10,6 @@ centers by optimal transport, and the centers move toward the mean of their assi
 Assumes exactly balanced classes among the queries; accuracy falls much where they are not.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Methods by name, and options as they are written after a name: "bd-cspn:z=4,rank=softmax"."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any

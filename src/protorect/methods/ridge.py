@@ -10,8 +10,6 @@ change no prediction; on unit-length features the default penalty is 1.
 Assumes about as many support samples in every class: the fit is biased to a class with more.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

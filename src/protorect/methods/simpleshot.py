@@ -11,8 +11,6 @@ Assumes nothing about the queries. Centering on the support assumes as many samp
 and with few samples removes part of the differences between classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

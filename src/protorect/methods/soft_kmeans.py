@@ -10,8 +10,6 @@ samples do. The softmax is of squared distances: where the features are long it 
 `normalise=true` with `scale=10` is softer.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -17,8 +17,6 @@ Assumes that the support alone separates the classes well, and that some seconds
 acceptable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Literal

@@ -12,8 +12,6 @@ Assumes that the support alone separates the classes well: minimizing the entrop
 predictions that are there.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -13,8 +13,6 @@ over the support, H(Y) the entropy of the queries' mean p, and H(Y | X) the mean
 Assumes balanced classes among the queries, which H(Y) rewards.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

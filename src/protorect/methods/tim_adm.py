@@ -9,8 +9,6 @@ penalty that ties the two. Targets and prototypes are updated in turn, each in c
 Assumes balanced classes among the queries, as TIM does.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

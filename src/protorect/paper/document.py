@@ -1,7 +1,5 @@
 """The page of all experiments, and the documents that are committed to docs/."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

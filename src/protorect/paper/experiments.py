@@ -1,7 +1,5 @@
 """The experiments of `experiments.toml`, and how one is run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

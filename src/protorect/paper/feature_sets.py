@@ -7,8 +7,6 @@ and the training run; they are expected in two more folders, under names such as
 `omniglot-conv64`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

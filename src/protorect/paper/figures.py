@@ -1,7 +1,5 @@
 """Figures 2 and 3 of the paper and the bias of the prototypes: their data and their plots."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain

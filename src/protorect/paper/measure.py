@@ -1,7 +1,5 @@
 """Accuracies by the paper's protocol: choose Z on validation classes, evaluate on test classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

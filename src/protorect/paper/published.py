@@ -1,7 +1,5 @@
 """The numbers that the paper prints, from `published.toml`."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from functools import cache

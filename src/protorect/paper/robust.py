@@ -8,8 +8,6 @@ accuracy. An average over all 15 queries of a class, with only those predicted a
 not do so; hence the mean is over the ranked queries of the class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

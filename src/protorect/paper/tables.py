@@ -1,7 +1,5 @@
 """Tables of published and measured numbers."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

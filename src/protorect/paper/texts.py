@@ -1,7 +1,5 @@
 """Names in tables and figures (`experiments.toml`), and hand-written texts (`prose.md`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """The effect of eq. (6): both weightings over epsilon, and the weight of the support."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A comparison of methods as tables, JSON, plots and a page."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A page of text, tables and figures, as one HTML file without requests, or as Markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

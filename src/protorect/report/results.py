@@ -1,7 +1,5 @@
 """Results of `evaluate` as a table, JSON and CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

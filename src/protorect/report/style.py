@@ -6,8 +6,6 @@ palette of Okabe and Ito, safe for color-blind readers) and in marker. The same 
 text, byte by byte.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A table, for the terminal and as Markdown; `page` has its HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

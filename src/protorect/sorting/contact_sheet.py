@@ -3,8 +3,6 @@
 Its thumbnails are square, and named by the content of their pictures.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Accuracy of a sorting where the folders the pictures came from are their true labels."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

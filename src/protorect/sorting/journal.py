@@ -6,8 +6,6 @@ and none is ever changed. Which steps are done is seen in the file system itself
 and undoing need nothing that a crash could lose.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import uuid

@@ -1,7 +1,5 @@
 """The files beside the sorted pictures: tables, the contact sheet, the evaluation."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

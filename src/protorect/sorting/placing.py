@@ -5,8 +5,6 @@ name reserved for it; across file systems the copy is complete and on disk befor
 removed. Temporary files have the random name of their plan, so that no file of the user is removed.
 """
 
-from __future__ import annotations
-
 import errno
 import filecmp
 import os

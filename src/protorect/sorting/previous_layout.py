@@ -1,7 +1,5 @@
 """Folders sorted by earlier versions, which had their own files beside the pictures."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

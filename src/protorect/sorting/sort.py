@@ -3,8 +3,6 @@
 The steps are: find, embed, classify, place, write the outputs.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Random crops, mirroring and color changes of a whole batch, on its device."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """The training recipe: a frozen dataclass, from defaults, a TOML file and `key=value` settings."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import tomllib

@@ -3,8 +3,6 @@
 Each process computes its part of every batch; DistributedDataParallel averages the gradients.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Everything random follows from the seed, the epoch and the step, never from earl
 interrupted run that is resumed reaches the same weights.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,7 +1,5 @@
 """Weights of a run for others to use, with a model card that says where they come from."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -8,8 +8,6 @@
 Files are replaced atomically, so a run killed at any moment resumes from its last epoch.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -3,8 +3,6 @@
 All of it follows from the configuration, the epoch and the step, never from earlier steps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The log of a run as event files for TensorBoard."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Few-shot accuracy on the validation classes, by which the best epoch is chosen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Labels of unlabeled samples with calibrated probabilities and out-of-distribution scores."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """When a picture is set aside instead of labeled."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from protorect.errors import OptionError

@@ -3,8 +3,6 @@
 `protorect publish` makes both files from a run and its measured results.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -4,8 +4,6 @@ A layout is a function `find_classes(root, scratch, split) -> DatasetPictures`. 
 pictures without decoding them. `scratch` is a folder for temporary files until all are packed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

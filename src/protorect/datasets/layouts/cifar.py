@@ -1,7 +1,5 @@
 """CIFAR-FS: class folders, or the original Python files of CIFAR-100."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 from pathlib import Path

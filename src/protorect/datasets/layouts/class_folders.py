@@ -1,7 +1,5 @@
 """Class folders anywhere below the root, named as in the class split."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """CUB-200-2011: `CUB_200_2011/images/001.Black_footed_Albatross/*.jpg`, as folder or tar."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from protorect.datasets.layouts import DatasetPictures, class_folders

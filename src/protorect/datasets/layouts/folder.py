@@ -1,7 +1,5 @@
 """Any folder of class folders: `root/cat/a.jpg`, or `root/train/cat/a.jpg` with split folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from protorect.datasets.layouts import DatasetPictures, PicturesByClass, group_by_class

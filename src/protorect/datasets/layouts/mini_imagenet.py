@@ -1,7 +1,5 @@
 """miniImageNet in the three forms in which it is distributed."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

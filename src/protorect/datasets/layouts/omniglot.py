@@ -1,7 +1,5 @@
 """Omniglot: `images_background` and `images_evaluation`, as folders or as the official zips."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Networks that turn decoded pictures into features, by the name of their source."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from functools import partial

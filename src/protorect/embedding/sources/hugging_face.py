@@ -1,7 +1,5 @@
 """Vision models of Hugging Face as backbones; their weights are read from safetensors only."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

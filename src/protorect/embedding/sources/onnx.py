@@ -1,7 +1,5 @@
 """Features by an ONNX file, run by onnxruntime."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The gradient of a linear head is two products with the samples; recording and re
 operations (autograd) takes several times as long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

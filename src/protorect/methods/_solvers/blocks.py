@@ -3,8 +3,6 @@
 For methods that pass over the same samples many times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any

@@ -10,8 +10,6 @@ prototypes; the further ones remove what the classes have in common. An iteratio
 with the samples, so that memory does not grow beyond them.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -7,8 +7,6 @@ class gets n_query / ways queries: entropic optimal transport (Cuturi, "Sinkhorn
 Logits are (tasks, ways, n_query), per-class values (tasks, ways, 1).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Accuracies as curves, bars and dots, a value by training epoch, and the confusion matrix."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

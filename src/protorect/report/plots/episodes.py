@@ -1,7 +1,5 @@
 """Episodes: their pictures, their samples in two dimensions, and the bias of prototypes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
