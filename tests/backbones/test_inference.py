@@ -13,6 +13,7 @@ from protorect.backbones.inference import (
     uses_bfloat16,
 )
 from protorect.backbones.registry import BACKBONES, build
+from protorect.errors import OptionError
 
 needs_onednn = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this torch is built without oneDNN"
@@ -95,6 +96,11 @@ def test_precision(monkeypatch, supported):
     for name, answer in checks.items():
         monkeypatch.setattr(torch.cpu, name, lambda answer=answer: answer, raising=False)
     assert uses_bfloat16("auto") is supported
+
+
+def test_an_unknown_precision_is_an_error():
+    with pytest.raises(OptionError, match=r"unknown precision 'bf16'.*auto, bfloat16, float32"):
+        uses_bfloat16("bf16")
 
 
 def test_float32_is_used_if_torch_does_not_know_what_the_cpu_supports(monkeypatch):

@@ -16,6 +16,7 @@ from typing import Any, Literal, dataclass_transform, get_args, get_origin, get_
 from protorect.errors import OptionError, unknown_name
 
 LARGEST_SIZE = 1024  # pixels per side of a picture that is packed or embedded
+PRECISIONS = ("auto", "bfloat16", "float32")  # "auto": bfloat16 where it is fast
 LARGEST_FACTOR = 1e6  # of cosines: beyond it a softmax is a maximum, and float32 overflows
 
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from protorect._utils.parameters import PRECISIONS, check_choice
 from protorect.backbones.base import Backbone
 from protorect.backbones.efficientnet_lite import SameConv2d
 from protorect.backbones.preprocessing import Preprocessing, to_float, to_grayscale
@@ -73,6 +74,7 @@ def batch_size(backbone: Backbone) -> int:
 
 def uses_bfloat16(precision: str, device: str | torch.device = "cpu") -> bool:
     """Whether to compute in bfloat16; "auto" means where the hardware is fast at it."""
+    check_choice("precision", precision, PRECISIONS)
     if precision != "auto":
         return precision == "bfloat16"
     if torch.device(device).type == "cuda":

@@ -12,6 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from protorect._utils.parameters import PRECISIONS
 from protorect.backbones.pretrained import pretrained_weights
 from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
@@ -27,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("pictures", metavar="PICTURES", type=Path)
     add("--split", default="test", help="of a prepared data set: train, val or test (%(default)s)")
     add("--out", type=Path, required=True, metavar="OUT", help="the file or folder to write")
-    precisions = ("auto", "bfloat16", "float32")
-    add("--precision", default="auto", choices=precisions, help="auto: bfloat16 where it is fast")
+    add("--precision", default="auto", choices=PRECISIONS, help="auto: bfloat16 where it is fast")
     add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
     add("--workers", type=int, default=1, metavar="N", help="threads, one batch each (%(default)s)")
 

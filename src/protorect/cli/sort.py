@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from protorect._utils.files import write_text
+from protorect._utils.parameters import PRECISIONS
 from protorect.cli.output import check_outputs, print_list
 from protorect.cli.progress import progress_bar
 from protorect.sorting.sort import SortOptions, SortResult, sort_into, watch
@@ -67,8 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cache = parser.add_mutually_exclusive_group().add_argument
     cache("--cache", type=Path, metavar="FOLDER", help="cache features here (your cache folder)")
     cache("--no-cache", action="store_true", help="cache no features")
-    precisions = ("auto", "bfloat16", "float32")
-    add("--precision", default="auto", choices=precisions, help="auto: bfloat16 where it is fast")
+    add("--precision", default="auto", choices=PRECISIONS, help="auto: bfloat16 where it is fast")
     add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
 
 

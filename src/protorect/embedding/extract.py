@@ -69,6 +69,7 @@ def extract(
     if workers < 1:
         raise OptionError(f"workers is {workers}; it must be 1 or more.")
     usable_device(device)
+    bfloat16 = uses_bfloat16(precision, device)
     out, pictures = Path(out), Path(pictures)
     network = TrainedBackbone.load(source)
     backbone = network.backbone
@@ -89,7 +90,6 @@ def extract(
                 split=_ALL_TEST,
                 progress=progress,
             )
-        bfloat16 = uses_bfloat16(precision, device)
         made_by = provenance(network, data, split)
         made_by["precision"] = "bfloat16" if bfloat16 else "float32"
         preprocessing = network.preprocessing_for(data.mean)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_origin, get_type_hints
 
-from protorect._utils.parameters import check_choice
+from protorect._utils.parameters import PRECISIONS, check_choice
 from protorect.errors import DataError, OptionError, unknown_name
 
 
@@ -49,7 +49,7 @@ class TrainingConfig:
             _check(name, getattr(self, name), getattr(self, name) < 1, "below 1")
         _check("smallest_scale", self.smallest_scale, 0 < self.smallest_scale <= 1, "in 0 .. 1")
         check_choice("between_rates", self.between_rates, ("hold", "linear", "cosine"))
-        check_choice("precision", self.precision, ("auto", "bfloat16", "float32"))
+        check_choice("precision", self.precision, PRECISIONS)
         starts = [epoch for epoch, _ in self.rates]
         good = starts[:1] == [0] and starts == sorted(starts) and all(r >= 0 for _, r in self.rates)
         _check("rates", self.rates, good, "points (epoch, rate) from epoch 0 on, in order")
