@@ -247,8 +247,18 @@ class Malicious:
             {"image_data": np.zeros((2, 84, 84, 3), np.uint8), "class_dict": {"n01": [2]}},
             "rows beyond its 2 pictures",
         ),
+        *(
+            (
+                {"image_data": np.zeros((2, 84, 84, 3), np.uint8), "class_dict": {"n01": rows}},
+                r"mini-imagenet-cache-train\.pkl: class n01 should be a list of row numbers",
+            )
+            for rows in (["cat.jpg"], "cat", None, [[0]], np.zeros(2))
+        ),
     ],
-    ids=["malicious", "list", "keys", "shape", "rows"],
+    ids=[
+        *("malicious", "list", "keys", "shape", "rows"),
+        *("text rows", "text", "no rows", "nested rows", "float rows"),
+    ],
 )
 def test_mini_imagenet_bad_caches(tmp_path, out, few, monkeypatch, document, message):
     root = make_caches(tmp_path / "m", few("mini-imagenet"))

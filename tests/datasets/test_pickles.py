@@ -112,6 +112,25 @@ def test_forged_lengths_allocate_nothing(tmp_path, data, monkeypatch):
         load_plain_pickle(written(tmp_path / "p", data))
 
 
+@pytest.mark.parametrize("pair", [lambda x: [x, x], lambda x: (x, x), lambda x: {0: x, 1: x}])
+def test_shared_values_are_converted_once(tmp_path, pair):
+    value = array = np.arange(3)
+    for _ in range(100):  # 2**100 values if each reference were followed
+        value = pair(value)
+    loaded = load_plain_pickle(written(tmp_path / "p", pickle.dumps(value)))
+    for _ in range(100):
+        assert loaded[0] is loaded[1]
+        loaded = loaded[0]
+    np.testing.assert_array_equal(loaded, array)
+
+
+def test_a_list_that_holds_itself(tmp_path):
+    value = []
+    value.append(value)
+    with pytest.raises(DataError, match="not a whole pickle"):
+        load_plain_pickle(written(tmp_path / "p", pickle.dumps(value)))
+
+
 def test_an_array_with_too_few_bytes(tmp_path):
     data = pickle.dumps(np.zeros(300, np.uint8), 2).replace(b"M,\x01", b"M,\x02")
     with pytest.raises(DataError, match="not a whole pickle"):

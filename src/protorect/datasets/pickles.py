@@ -57,7 +57,7 @@ def load_plain_pickle(path: Path) -> Any:
         with path.open("rb") as file:
             _check_lengths(file)
             file.seek(0)
-            return _with_arrays(_PlainUnpickler(file, encoding="bytes").load())
+            return _with_arrays(_PlainUnpickler(file, encoding="bytes").load(), {})
     except DataError as error:
         raise DataError(f"{path} {error}") from None
     except OSError as error:
@@ -145,17 +145,25 @@ def _latin1(text: Any, encoding: Any) -> bytes:
     return text.encode("latin1")
 
 
-def _with_arrays(value: Any) -> Any:
-    """Return the value with arrays in place of their replacements."""
+def _with_arrays(value: Any, converted: dict[int, Any]) -> Any:
+    """Return the value with arrays in place of their replacements.
+
+    What is `converted`, by its id, is not converted again: a few bytes of nested pairs of the same
+    list stand for exponentially many lists.
+    """
+    if id(value) in converted:
+        return converted[id(value)]
+    result = value
     if isinstance(value, _Array):
-        return value.array
-    if isinstance(value, dict):
-        return {key: _with_arrays(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_with_arrays(one) for one in value)
-    if isinstance(value, _Replacement | _DType):
+        result = value.array
+    elif isinstance(value, dict):
+        result = {key: _with_arrays(one, converted) for key, one in value.items()}
+    elif isinstance(value, list | tuple):
+        result = type(value)(_with_arrays(one, converted) for one in value)
+    elif isinstance(value, _Replacement | _DType):
         raise pickle.UnpicklingError("it holds something that is not a value")
-    return value
+    converted[id(value)] = result
+    return result
 
 
 _NDARRAY = _Replacement(_refuse)

@@ -76,10 +76,14 @@ def _load_cache(path: Path) -> tuple[NDArray[np.uint8], dict[str, list[int]]]:
             f"{path} should hold {expected}; image_data is {pixels.dtype} {pixels.shape}."
         )
     rows = {
-        as_text(name): [int(row) for row in np.asarray(value, np.int64).ravel()]
+        as_text(name): value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in classes.items()
     }
     for name, numbers in rows.items():
+        if not isinstance(numbers, list | tuple) or not all(
+            isinstance(row, int) for row in numbers
+        ):
+            raise DataError(f"{path}: class {name} should be a list of row numbers.")
         if numbers and not 0 <= min(numbers) <= max(numbers) < len(pixels):
             raise DataError(f"{path}: class {name} has rows beyond its {len(pixels)} pictures.")
     return pixels, rows
