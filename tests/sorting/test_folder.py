@@ -254,6 +254,22 @@ def test_the_last_copy_of_a_picture_is_never_removed(colors, monkeypatch, mode):
     assert (colors.out / "red" / "0.png").read_bytes() == original
 
 
+@pytest.mark.parametrize("mode", ["link", "copy"])
+def test_a_copy_stays_if_its_original_was_overwritten(colors, monkeypatch, mode):
+    error = OSError(errno.EPERM, "not permitted")
+    NoSymbolicLinks(monkeypatch, error, hard=lambda path: False)
+    fill(colors, mode)
+    original, copy = colors.pictures / "red" / "0.png", colors.out / "red" / "0.png"
+    content = original.read_bytes()
+    original.write_bytes(b"another picture")
+    reasons = [problem.reason for problem in undo(colors)]
+    assert reasons == [f"the original {original} was changed; the copy is left as it is"]
+    assert copy.read_bytes() == content
+    original.write_bytes(content)
+    assert undo(colors) == []
+    assert not colors.out.exists()
+
+
 def test_a_changed_copy_stays(colors):
     fill(colors, "copy")
     changed = colors.out / "red" / "0.png"

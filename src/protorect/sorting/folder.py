@@ -129,8 +129,8 @@ class SortedFolder:
     def empty(self, also_elsewhere: Container[str]) -> list[FailedPicture]:
         """Remove links and copies before the same pictures are sorted again.
 
-        A copy that was changed stays, and so does one whose original is gone, unless its SHA-256 is
-        in `also_elsewhere`. Thumbnails stay, to be used again.
+        A copy that was changed stays, and so does one whose original is gone or changed, unless its
+        SHA-256 is in `also_elsewhere`. Thumbnails stay, to be used again.
         """
         problems = self._put_back(None, also_elsewhere)
         for path in journal.journal_files(self.root):

@@ -58,7 +58,7 @@ def put_back(
 ) -> None:
     """Undo `place`, whatever of it was done; raises OSError.
 
-    A copy without its original stays, unless its content is in one of the files `also_elsewhere`.
+    A copy whose original is gone or changed stays, unless its SHA-256 is in `also_elsewhere`.
     """
     source, target = Path(placement.prediction.path), root / placement.target
     _temporary(target, plan).unlink(missing_ok=True)
@@ -68,9 +68,8 @@ def put_back(
         _move_back(placement, source, target, temporary)
     elif os.path.lexists(target):
         _check_link_or_copy(placement, source, target, plan.mode)
-        is_last = not (target.is_symlink() or os.path.lexists(source))
-        if is_last and placement.content not in also_elsewhere:
-            raise NotPlacedError("the original is gone; the copy is left as it is")
+        if not target.is_symlink() and placement.content not in also_elsewhere:
+            _check_original(placement, source, target)
         target.unlink()
 
 
@@ -81,6 +80,14 @@ def _check_link_or_copy(placement: Placement, source: Path, target: Path, mode: 
             raise NotPlacedError("the link was changed; left as it is")
     elif target.stat().st_size and sha256_of_file(target) != placement.content:
         raise NotPlacedError("the copy was changed; left as it is")  # empty: a reserved name
+
+
+def _check_original(placement: Placement, source: Path, target: Path) -> None:
+    """Raise NotPlacedError if the content of the copy at the target is not in the source."""
+    if not source.is_file():
+        raise NotPlacedError("the original is gone; the copy is left as it is")
+    if target.stat().st_size and sha256_of_file(source) != placement.content:
+        raise NotPlacedError(f"the original {source} was changed; the copy is left as it is")
 
 
 def _link(source: Path, target: Path, temporary: Path) -> str:
