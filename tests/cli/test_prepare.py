@@ -29,7 +29,7 @@ def test_it_prints_what_was_packed_and_what_was_not(root, capsys):
     assert run("folder", root, "--out", "packed", "--size", 8, *split) == 0
     shown = capsys.readouterr()
     lines = shown.out.splitlines()
-    assert [line.split(":")[1] for line in lines[:3]] == [" 3 pictures of 1 classes"] * 3
+    assert [line.split(":")[1] for line in lines[:3]] == [" 3 pictures of 1 class"] * 3
     assert lines[-1] == "packed"
     assert "22 could not be read:" in shown.err
     assert "ant/zero0.jpg: empty file" in shown.err

@@ -41,6 +41,7 @@ def test_sorted_and_undone(colors, mode, capsys):
         assert row["path"].split("/")[-2] == row["label"] == row["folder"]
         assert (colors.out / row["placed"]).exists()
     assert main(["undo", str(colors.out)]) == 0
+    assert "24 pictures restored" in capsys.readouterr().out
     assert colors.tree() == before
 
 

@@ -31,6 +31,11 @@ def print_list(title: str, lines: Sequence[str], most: int | None = None, rest: 
         print(f"  and {len(lines) - most} more, {rest}", file=sys.stderr)
 
 
+def counted(number: int, one: str, several: str) -> str:
+    """A number and its noun, as in "1 class" and "2 classes"."""
+    return f"{number} {one if number == 1 else several}"
+
+
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
     """Raise if an output cannot be written, or would replace an input or another output."""
     taken = {path.resolve() for path in inputs if path is not None}

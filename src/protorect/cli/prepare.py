@@ -9,7 +9,7 @@ ROOT is the folder or archive as it was downloaded.
 import argparse
 from pathlib import Path
 
-from protorect.cli.output import print_list
+from protorect.cli.output import counted, print_list
 from protorect.cli.progress import progress_bar
 from protorect.datasets.prepare import prepare
 from protorect.datasets.splits import parse_fractions, split_from_file
@@ -50,7 +50,9 @@ def run(options: argparse.Namespace) -> None:
             progress=progress,
         )
     for name, record in packed.manifest["splits"].items():
-        print(f"{name}: {record['images']} pictures of {len(record['class_names'])} classes")
+        pictures = counted(record["images"], "picture", "pictures")
+        classes = counted(len(record["class_names"]), "class", "classes")
+        print(f"{name}: {pictures} of {classes}")
     unreadable = [f"{file['path']}: {file['reason']}" for file in packed.manifest["unreadable"]]
     unused = packed.manifest["left_out"]
     print_list("could not be read", unreadable, _SHOWN, "all in manifest.json")

@@ -1,14 +1,14 @@
 """Undo `protorect sort`: put back every picture that --move moved into DIR.
 
 Its links and copies, and what else it made there, are removed. A copy or a table that you have
-changed stays, and so does a copy whose original is gone. If it is interrupted, give the same
-command again.
+changed stays, and so does a copy whose original is gone or changed. If it is
+interrupted, give the same command again.
 """
 
 import argparse
 from pathlib import Path
 
-from protorect.cli.output import print_list
+from protorect.cli.output import counted, print_list
 from protorect.cli.progress import progress_bar
 from protorect.errors import DataError
 from protorect.sorting.folder import open_folder, was_sorted_into
@@ -28,5 +28,5 @@ def run(options: argparse.Namespace) -> int:
         problems = folder.undo(progress)
     print_list("left as they are", [f"{path}: {reason}" for path, reason in problems])
     if not problems:
-        print(f"{pictures} pictures are as they were")
+        print(f"{counted(pictures, 'picture', 'pictures')} restored")
     return 1 if problems else 0
