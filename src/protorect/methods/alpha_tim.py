@@ -28,16 +28,10 @@ class AlphaTimOptions(TimOptions):
     marginal: float = 1.0
     conditional: float = 1.0
     alpha: float = parameter(
-        2.0,
-        "Of the divergence in tasks of one labeled sample per class; above 1.",
-        minimum=1.01,
-        maximum=100,
+        2.0, "Used with one labeled sample per class; above 1.", minimum=1.01, maximum=100
     )
     alpha_many: float = parameter(
-        7.0,
-        "The same from five labeled samples per class up; linear in between.",
-        minimum=1.01,
-        maximum=100,
+        7.0, "Used from five samples up; linear in between.", minimum=1.01, maximum=100
     )
 
     def alpha_for(self, shots: float) -> float:
@@ -46,12 +40,7 @@ class AlphaTimOptions(TimOptions):
         return (1 - fraction) * self.alpha + fraction * self.alpha_many
 
 
-@register(
-    "alpha-tim",
-    AlphaTimOptions(),
-    "transductive",
-    "mutual information of the alpha-divergence, for unbalanced classes",
-)
+@register("alpha-tim", AlphaTimOptions(), "transductive", "as tim, for unbalanced classes")
 @blockwise(in_cache=True)
 def alpha_tim(samples: Tensor, members: Tensor, options: AlphaTimOptions) -> Tensor:
     """Log-probabilities of the queries."""

@@ -30,10 +30,6 @@ for _name, _options, _summary in (
     ("bd-c", Options(z=0), "queries shifted to the support (cross-class bias)"),
     ("bd-i", Options(shift=False), "confident queries join the prototypes (intra-class bias)"),
     ("bd-cspn", Options(), "both corrections, weights of eq. (6) as printed"),
-    (
-        "bd-cspn-classes",
-        Options(weighting="classes"),
-        "both corrections, weights from each sample's softmax over the classes",
-    ),
+    ("bd-cspn-classes", Options(weighting="classes"), "both, weights from a softmax over classes"),
 ):
     register(_name, _options, "transductive", _summary)(rectification)

@@ -44,13 +44,10 @@ class PlusOptions(Parameters):
     """Options of BD-CSPN-plus; one set of defaults for all tasks."""
 
     rounds: int = parameter(3, "Rounds of the unbalanced assignment.", minimum=1)
-    joining: int = parameter(
-        12, "Largest number of queries that join a class in a round.", minimum=1
-    )
+    joining: int = parameter(12, "Most queries that join a class in a round.", minimum=1)
     scale: float = parameter(10.0, "Factor of the cosines in a query's softmax over the classes.")
     power: float = parameter(
-        2.0,
-        "Exponent of that softmax in a query's weight; above 1, uncertain queries count less.",
+        2.0, "Exponent of that softmax in a query's weight; above 1, uncertain queries count less."
     )
     sharpness: float = parameter(
         20.0, "Factor of the cosines in the balanced assignment.", minimum=0.01, maximum=100
@@ -63,9 +60,7 @@ class PlusOptions(Parameters):
         "unbalanced.",
         minimum=1e-6,
     )
-    steps: int = parameter(
-        5, "Iterations of the regression; 1 gives weighted prototypes.", minimum=1
-    )
+    steps: int = parameter(5, "Iterations of the regression; 1: weighted prototypes.", minimum=1)
     held_out: bool = parameter(
         True,
         "Whether cross-validation on the support decides between regression and prototypes; if "

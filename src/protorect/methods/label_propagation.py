@@ -30,9 +30,7 @@ class LabelPropagationOptions(Parameters):
         20, "Number of nearest others that each sample is connected to; 20 as in TPN.", minimum=1
     )
     alpha: float = parameter(
-        0.99,
-        "Part of its label that a sample takes from its neighbors; 0.99 as in both papers.",
-        maximum=0.9999,
+        0.99, "Part of a label that comes from neighbors; 0.99 as in both papers.", maximum=0.9999
     )
     sigma: float = parameter(
         0.1,
@@ -46,10 +44,7 @@ class LabelPropagationOptions(Parameters):
 
 
 @register(
-    "label-propagation",
-    LabelPropagationOptions(),
-    "transductive",
-    "labels spread over a graph of nearest neighbors",
+    "label-propagation", LabelPropagationOptions(), "transductive", "labels spread among neighbors"
 )
 def label_propagation(
     support: Features, labels: Tensor, query: Features, ways: int, options: LabelPropagationOptions

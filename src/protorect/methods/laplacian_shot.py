@@ -38,9 +38,7 @@ _SCALE = 10.0  # of the cosines in the softmax of the rectification, as in the a
 class LaplacianShotOptions(Parameters):
     """Options of the energy and of its minimization."""
 
-    weight: float = parameter(
-        1.0, "lambda, the weight of the agreement with the neighbors against the distance."
-    )
+    weight: float = parameter(1.0, "lambda, the weight of the agreement with neighbors.")
     neighbours: int = parameter(2, "k - 1, the number of nearest other queries of each query.")
     rectify: bool = parameter(True, "Whether the prototypes are rectified first.")
     rounds: int = parameter(20, "Number of bound updates; at most 20 in the authors' code.")

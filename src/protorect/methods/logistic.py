@@ -20,9 +20,7 @@ from protorect.methods.method import register
 class LogisticOptions(Parameters):
     """Options of the regression."""
 
-    c: float = parameter(
-        1.0, "Weight of the likelihood against the squared weights, scikit-learn's C.", minimum=1e-6
-    )
+    c: float = parameter(1.0, "scikit-learn's C, the weight of the likelihood.", minimum=1e-6)
 
 
 @register("logistic", LogisticOptions(), "inductive", "logistic regression")

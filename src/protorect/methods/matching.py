@@ -21,18 +21,11 @@ class MatchingOptions(Parameters):
     """Options of the attention."""
 
     scale: float = parameter(
-        1.0,
-        "Factor of the cosines in the softmax; 1 as in the paper. The higher it is, the more the "
-        "nearest sample decides.",
+        1.0, "Factor of the cosines, 1 in the paper; a higher one favors the nearest samples."
     )
 
 
-@register(
-    "matching",
-    MatchingOptions(),
-    "inductive",
-    "support samples vote, weighted by a softmax of cosines",
-)
+@register("matching", MatchingOptions(), "inductive", "attention over the support, by cosine")
 def matching(
     support: Features, labels: Tensor, query: Features, ways: int, options: MatchingOptions
 ) -> Tensor:

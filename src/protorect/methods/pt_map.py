@@ -27,19 +27,14 @@ class PtMapOptions(Parameters):
     """Options of PT-MAP; the defaults are those of the authors' code."""
 
     power: float = parameter(
-        0.5,
-        "beta, the exponent of the entries of a feature; a negative entry keeps its sign.",
-        minimum=0.01,
-        maximum=10,
+        0.5, "beta, the exponent of the entries; signs are kept.", minimum=0.01, maximum=10
     )
     sharpness: float = parameter(
         10.0, "lambda, the factor of the squared distances in the assignment.", maximum=100
     )
     steps: int = parameter(20, "Number of updates of the centers.")
     rate: float = parameter(
-        0.2,
-        "alpha, how far an update moves a center to the mean of its assigned samples.",
-        maximum=1,
+        0.2, "alpha, how far a center moves to the mean of its assigned samples.", maximum=1
     )
     prior: Literal["equal", "free"] = parameter(
         "equal",
@@ -48,12 +43,7 @@ class PtMapOptions(Parameters):
     )
 
 
-@register(
-    "pt-map",
-    PtMapOptions(),
-    "transductive",
-    "power transform, then optimal transport to balanced classes",
-)
+@register("pt-map", PtMapOptions(), "transductive", "power transform, then balanced assignment")
 @blockwise()
 def pt_map(samples: Tensor, members: Tensor, options: PtMapOptions) -> Tensor:
     """Log-probabilities of the queries."""

@@ -59,12 +59,7 @@ class SimpleShotOptions(Parameters):
             raise OptionError("base_mean is given and centre is 'support'; give one of the two.")
 
 
-@register(
-    "simpleshot",
-    SimpleShotOptions(),
-    "inductive",
-    "nearest class mean by distance, features centered and normalized",
-)
+@register("simpleshot", SimpleShotOptions(), "inductive", "as protonet, on normalized features")
 def simpleshot(
     support: Features, labels: Tensor, query: Features, ways: int, options: SimpleShotOptions
 ) -> Tensor:

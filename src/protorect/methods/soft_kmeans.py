@@ -28,12 +28,7 @@ class SoftKMeansOptions(Parameters):
     scale: float = parameter(1.0, "Factor of the squared distances in the softmax; 1 in the paper.")
 
 
-@register(
-    "soft-kmeans",
-    SoftKMeansOptions(),
-    "transductive",
-    "queries join the class means by their soft assignment",
-)
+@register("soft-kmeans", SoftKMeansOptions(), "transductive", "class means refined by the queries")
 def soft_kmeans(
     support: Features, labels: Tensor, query: Features, ways: int, options: SoftKMeansOptions
 ) -> Tensor:

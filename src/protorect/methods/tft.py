@@ -43,11 +43,7 @@ class TftOptions(TftHeadOptions):
 
 
 @register(
-    "tft",
-    TftOptions(),
-    "transductive",
-    "the whole network fine-tuned in the same way; needs pictures",
-    on_pictures=True,
+    "tft", TftOptions(), "transductive", "the network fine-tuned; needs pictures", on_pictures=True
 )
 def tft(
     network: nn.Module,

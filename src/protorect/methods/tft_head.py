@@ -28,17 +28,10 @@ class TftHeadOptions(Parameters):
     steps: int = parameter(25, "Number of Adam steps, each on all samples of the task.")
     learning_rate: float = parameter(5e-5, "Step size of Adam.")
     scale: float = parameter(1.0, "Factor of the logits before the softmax.")
-    entropy: float = parameter(
-        1.0, "Weight of the queries' entropy; 0 fine-tunes on the support alone."
-    )
+    entropy: float = parameter(1.0, "Weight of the queries' entropy; 0: the support alone counts.")
 
 
-@register(
-    "tft-head",
-    TftHeadOptions(),
-    "transductive",
-    "linear classifier fine-tuned by the loss of the support and the entropy of the queries",
-)
+@register("tft-head", TftHeadOptions(), "transductive", "head fine-tuned on support and queries")
 @blockwise(in_cache=True)
 def tft_head(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Tensor:
     """Logits of the queries."""

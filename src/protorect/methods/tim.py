@@ -28,12 +28,8 @@ class InformationOptions(Parameters):
     iterations: int = parameter(1000, "Number of iterations of the solver.")
     temperature: float = parameter(15.0, "tau, the factor of the squared distances in the softmax.")
     cross_entropy: float = parameter(0.1, "lambda, the weight of the support's cross-entropy.")
-    marginal: float = parameter(
-        1.0, "Weight of H(Y), the entropy of the class proportions, largest for balanced classes."
-    )
-    conditional: float = parameter(
-        0.1, "alpha, the weight of H(Y | X), the entropy of each query's prediction."
-    )
+    marginal: float = parameter(1.0, "Weight of H(Y), the entropy that balanced classes maximize.")
+    conditional: float = parameter(0.1, "alpha, the weight of H(Y | X), the queries' entropy.")
 
 
 class TimOptions(InformationOptions):
@@ -42,12 +38,7 @@ class TimOptions(InformationOptions):
     learning_rate: float = parameter(1e-4, "Step size of Adam.")
 
 
-@register(
-    "tim",
-    TimOptions(),
-    "transductive",
-    "prototypes that maximize mutual information with the queries, by gradient descent",
-)
+@register("tim", TimOptions(), "transductive", "prototypes that maximize the mutual information")
 @blockwise(in_cache=True)
 def tim(samples: Tensor, members: Tensor, options: TimOptions) -> Tensor:
     """Log-probabilities of the queries."""

@@ -26,9 +26,7 @@ class TimAdmOptions(InformationOptions):
     cross_entropy: float = parameter(0.1, minimum=1e-6)
 
 
-@register(
-    "tim-adm", TimAdmOptions(), "transductive", "as tim, by alternating updates in closed form"
-)
+@register("tim-adm", TimAdmOptions(), "transductive", "as tim, by updates in closed form")
 @blockwise()
 def tim_adm(samples: Tensor, members: Tensor, options: TimAdmOptions) -> Tensor:
     """Log-probabilities of the queries."""
