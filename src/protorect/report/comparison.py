@@ -86,9 +86,8 @@ def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> Page:
     return Page(
         title="Few-shot methods compared",
         lead=f"{len(comparison.methods)} methods on the same episodes. "
-        f"`{comparison.methods[first]}` has the best mean "
-        f"rank, {ranks.min():.2f} over {len(comparison.columns)} columns, and is the most accurate "
-        f"in {best} of them.",
+        f"`{comparison.methods[first]}` has the best mean rank, {ranks.min():.2f} over "
+        f"{len(comparison.columns)} columns, and is the most accurate in {best} of them.",
         sections=[
             _rank_section(comparison),
             *(_feature_section(comparison, name) for name in _feature_sets(comparison)),
@@ -125,15 +124,10 @@ def accuracy_against_speed(comparison: Comparison) -> str:
         axes.set_xscale("log")
         low, high = axes.get_ylim()
         heights = _label_heights(accuracy, (high - low) / 24, np.log10(speed))
+        line = {"arrowstyle": "-", "color": INK, "alpha": 0.3, "shrinkB": 3}
+        style: dict[str, Any] = {"va": "center", "fontsize": 9, "arrowprops": line}
         for name, x, y, height in zip(comparison.methods, speed, accuracy, heights, strict=True):
-            axes.annotate(
-                name,
-                (x, y),
-                (x * 1.12, height),
-                va="center",
-                fontsize=9,
-                arrowprops={"arrowstyle": "-", "color": INK, "alpha": 0.3, "shrinkB": 3},
-            )
+            axes.annotate(name, (x, y), (x * 1.12, height), **style)
         left, right = axes.get_xlim()
         axes.set_xlim(left, right * (right / left) ** 0.35)  # space for the names
         axes.set(xlabel="episodes per second", ylabel="mean accuracy in %")

@@ -55,12 +55,10 @@ def terminal_table(table: Table, console: Console) -> RichTable:
 def markdown_table(table: Table) -> str:
     """The rows of the table as Markdown, without the caption."""
     rule = ["---", *["---:"] * (len(table.header) - 1)]
-    return "\n".join(_markdown_row(row) for row in (table.header, rule, *table.rows))
+    rows = (table.header, rule, *table.rows)
+    cells = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def _plain(text: str) -> str:
     return text.replace("`", "")
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -195,12 +195,7 @@ def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> No
     spacing, height = 0.075 * (high - low), -math.inf
     for x, y, label, color in sorted(ends, key=lambda end: end[1]):
         height = max(y, height + spacing)
-        axes.annotate(
-            label,
-            xy=(x, y),
-            xytext=(1.02, height),
-            textcoords=axes.get_yaxis_transform(),
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "lw": 1, "shrinkA": 1, "shrinkB": 4},
-        )
+        line = {"arrowstyle": "-", "color": color, "lw": 1, "shrinkA": 1, "shrinkB": 4}
+        style: dict[str, Any] = {"va": "center", "annotation_clip": False, "arrowprops": line}
+        right = axes.get_yaxis_transform()  # x relative to the axes, y in data
+        axes.annotate(label, (x, y), (1.02, height), textcoords=right, **style)

@@ -85,12 +85,8 @@ def queries_shifted(
         inset.grid(visible=False)
         inset.spines[["top", "right"]].set_visible(True)
         axes.indicate_inset_zoom(inset, edgecolor=INK)
-        handles = [
-            _handle("*", "support"),
-            _handle("o", "before", markerfacecolor="none"),
-            _handle("o", "after"),
-            _handle("X", "means"),
-        ]
+        hollow = _handle("o", "before", markerfacecolor="none")
+        handles = [_handle("*", "support"), hollow, _handle("o", "after"), _handle("X", "means")]
         add_legend(axes, handles, title)
         return to_svg(figure)
 
@@ -134,13 +130,9 @@ def bias_by_class(basic: ArrayLike, rectified: Mapping[str, ArrayLike], title: s
             top = max(top, float(x.max()), float(y.max()))
         top = 5 * np.ceil(top / 5)
         axes.plot((0, top), (0, top), color=INK, lw=1.2, dashes=(4, 2))
-        axes.set(
-            xlim=(0, top),
-            ylim=(0, top),
-            xlabel="basic to expected prototype, degrees",
-            ylabel="rectified to expected, degrees",
-        )
-        axes.set_aspect("equal")
+        axes.set(xlim=(0, top), ylim=(0, top), aspect="equal")
+        axes.set_xlabel("basic to expected prototype, degrees")
+        axes.set_ylabel("rectified to expected, degrees")
         add_legend(axes, handles, title)
         return to_svg(figure)
 
@@ -174,10 +166,8 @@ def episode_pictures(
         axes.text(0.5, -0.25, "support", ha="center")
         axes.text(1 + gap, -0.25, "queries and their predicted classes")
         axes.axvline(1 + gap / 2, color=INK, alpha=0.4, lw=0.8, ymax=0.93)
-        axes.set(xlim=(-0.05, width - 0.05), ylim=(height - 0.7, -0.7))
-        axes.set_aspect("equal")
+        axes.set(xlim=(-0.05, width - 0.05), ylim=(height - 0.7, -0.7), aspect="equal", title=title)
         axes.set_axis_off()
-        axes.set_title(title)
         return to_svg(figure)
 
 
