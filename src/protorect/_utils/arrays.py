@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from protorect._utils.files import written_whole
+from protorect._utils.files import read_errors, written_whole
 from protorect._utils.memory import physical_memory
 from protorect.errors import DataError, damaged
 
@@ -28,10 +28,14 @@ def load_arrays(
 ) -> Arrays:
     """Read the `required` arrays of a .npz file, and the `optional` ones that it has."""
     path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if not path.exists():
+        raise DataError(f"there is no file {path}.")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; give a .npz file.")
+    if not path.is_file():
         raise DataError(f"{path} is not a regular file; write its content to a .npz file first.")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with read_errors(path), zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             stored = {name.removesuffix(".npy") for name in names if name.endswith(".npy")}
             missing = [name for name in required if name not in stored]
@@ -42,14 +46,8 @@ def load_arrays(
                 )
             chosen = [*required, *(name for name in optional if name in stored)]
             return {name: _read(archive, f"{name}.npy", path) for name in chosen}
-    except FileNotFoundError as error:
-        raise DataError(f"there is no file {path}.") from error
-    except IsADirectoryError as error:
-        raise DataError(f"{path} is a folder; give a .npz file.") from error
     except (zipfile.BadZipFile, EOFError) as error:
         raise DataError(f"{path} is not a .npz file, or only part of one.") from error
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:

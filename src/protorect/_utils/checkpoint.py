@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from protorect._utils.files import written_whole
+from protorect._utils.files import read_errors, written_whole
 from protorect.errors import DataError
 
 FORMAT = 1
@@ -50,10 +50,12 @@ def load_tensors(
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the tensors and the configuration of a file; DataError if it is of another kind."""
     path = Path(path)
+    if not path.exists():
+        raise DataError(f"there is no file {path}; check the name.")
     if path.is_dir():
         raise DataError(f"{path} is a folder; give a file that protorect saved.")
     try:
-        with safe_open(str(path), framework="pt") as file:
+        with read_errors(path), safe_open(str(path), framework="pt") as file:
             config = _config(path, file.metadata())
             if kind is not None and config.get("kind") != kind:
                 raise DataError(
@@ -63,10 +65,6 @@ def load_tensors(
             names = file.keys()
             # Copies: safetensors maps the file, which may change.
             return {name: file.get_tensor(name).clone() for name in names}, config
-    except FileNotFoundError as error:
-        raise DataError(f"there is no file {path}; check the name.") from error
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
     except SafetensorError as error:
         raise DataError(
             f"{path} is not a safetensors file, or a damaged or incomplete one ({error}); "

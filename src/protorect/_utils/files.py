@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from protorect._utils.locks import locked
@@ -22,7 +23,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path).resolve()
     with write_errors(path):
-        _check_target(target, path)
+        _check_target(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         regular = target.is_file() or not target.exists()
         folder = target.parent if regular else None  # None: the system's temporary folder
@@ -67,7 +68,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise DataError if a file cannot be written there, before long work; no file is left."""
     target = Path(path).resolve()
     with write_errors(path):
-        _check_target(target, path)
+        _check_target(target)
         if target.parent.is_dir() and not target.exists():
             with _temporary(target.parent, target.suffix):
                 return
@@ -85,15 +86,15 @@ def sha256_of_file(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_target(target: Path, path: str | os.PathLike[str]) -> None:
-    """Raise DataError if `target` is a folder, or if it cannot be created where it is."""
+def _check_target(target: Path) -> None:
+    """Raise OSError if `target` is a folder, or if it cannot be created where it is."""
     if target.is_dir():
-        raise _cannot_write(path, "it is a folder; give the name of a file")
+        raise OSError("it is a folder; give the name of a file")
     nearest = next(part for part in (target, *target.parents) if part.exists())
     if nearest != target and not nearest.is_dir():
-        raise _cannot_write(path, f"{nearest.name} is not a folder")
+        raise OSError(f"{nearest.name} is not a folder")
     if not os.access(nearest, os.W_OK):
-        raise _cannot_write(path, f"{nearest.name} is write-protected")
+        raise OSError(f"{nearest.name} is write-protected")
 
 
 @contextmanager
@@ -108,16 +109,17 @@ def _temporary(folder: Path | None, suffix: str) -> Iterator[Path]:
 
 
 @contextmanager
-def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn an OSError into the DataError that names `path`."""
+def file_errors(action: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn an OSError into the DataError "cannot `action` `path`: reason."."""
     try:
         yield
     except OSError as error:
-        raise _cannot_write(path, error.strerror or str(error)) from error
+        reason = error.strerror or error
+        raise DataError(f"cannot {action} {printable(path)}: {reason}.") from error
 
 
-def _cannot_write(path: str | os.PathLike[str], reason: str) -> DataError:
-    return DataError(f"cannot write {printable(os.fspath(path))}: {reason}.")
+read_errors = partial(file_errors, "read")
+write_errors = partial(file_errors, "write")
 
 
 def _umask() -> int:

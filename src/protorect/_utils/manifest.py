@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from protorect._utils.files import read_errors
 from protorect.errors import DataError, damaged
 
 MANIFEST = "manifest.json"
@@ -41,15 +42,15 @@ def read_manifest(folder: Path, expected: FolderFormat) -> dict[str, Any]:
 
 def read_json(path: Path, if_damaged: str) -> Any:
     """The content of a JSON file; the DataError for a damaged one ends with `if_damaged`."""
-    try:
+    with read_errors(path):
+        if not path.exists():
+            raise damaged(path, "the file is missing", if_damaged)
         length = path.stat().st_size
         if length > _MOST_BYTES:
             raise damaged(path, f"{length:,} bytes are too many", if_damaged)
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise damaged(path, "the file is missing", if_damaged) from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
+        content = path.read_bytes()
+    try:
+        return json.loads(content)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise damaged(path, "it is not JSON", if_damaged) from error
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect._utils.files import read_errors
 from protorect.errors import DataError, OptionError
 
 SPLITS = ("train", "val", "test")
@@ -89,12 +90,12 @@ def parse_fractions(text: str) -> tuple[float, float, float]:
 
 def split_from_file(path: Path) -> ClassSplit:
     """Read a JSON file with the class names of train, val and test."""
+    with read_errors(path):
+        if not path.exists():
+            raise DataError(f"there is no split file {path}.")
+        content = path.read_bytes()
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"there is no split file {path}.") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not JSON: {error}. It should be {_EXAMPLE}.") from error
     if not isinstance(document, Mapping) or not document or set(document) - set(SPLITS):

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from protorect._utils.manifest import MANIFEST
+from protorect._utils.parameters import check_whole
 from protorect._utils.progress import Progress
 from protorect._utils.tensors import usable_device
 from protorect.backbones.inference import batch_size, embed, move_network, uses_bfloat16
@@ -19,7 +20,6 @@ from protorect.datasets.prepare import check_apart, prepare
 from protorect.embedding.partial import PartialRows, partial_extraction
 from protorect.embedding.pipeline import worker_threads
 from protorect.embedding.store import is_extracted
-from protorect.errors import OptionError
 
 _ALL_TEST = (0.0, 0.0, 1.0)  # fractions of the classes in train, val and test
 
@@ -66,8 +66,7 @@ def extract(
         Called with the numbers of pictures done and of all pictures; for a folder of class
         folders first while they are read, and then again while they are embedded.
     """
-    if workers < 1:
-        raise OptionError(f"workers is {workers}; it must be 1 or more.")
+    check_whole("workers", workers, 1)
     usable_device(device)
     bfloat16 = uses_bfloat16(precision, device)
     out, pictures = Path(out), Path(pictures)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from protorect._utils.files import read_errors
 from protorect._utils.text import printable
 from protorect.errors import DataError
 from protorect.images.archives import list_pictures
@@ -100,14 +101,12 @@ def _find_listed(file: str) -> FoundPictures:
 
 def read_text(file: str) -> str:
     """Read a text file that a person wrote, with or without a byte-order mark."""
-    try:
+    with read_errors(file):
         if not os.path.isfile(file):
             raise DataError(f"{printable(file)} is not an ordinary file.")
         if os.path.getsize(file) > LARGEST_LIST:
             raise DataError(f"{printable(file)} has more than {LARGEST_LIST // 2**20} MiB.")
         return Path(file).read_text(encoding="utf-8-sig", errors="surrogateescape")
-    except OSError as error:
-        raise DataError(f"cannot read {printable(file)}: {error.strerror or error}.") from error
 
 
 def _real_path(file: str) -> str:

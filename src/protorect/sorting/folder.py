@@ -14,6 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from protorect._utils.files import file_errors, read_errors, write_errors
 from protorect._utils.locks import locked
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
@@ -39,10 +40,8 @@ def open_folder(root: Path) -> Iterator[SortedFolder]:
     """
     _check_usable(root)
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
-    try:
+    with file_errors("make", root):
         (root / OWN).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot make {root}: {error.strerror}.") from error
     unused = False
     try:
         with locked(root / LOCK, root):
@@ -144,14 +143,11 @@ class SortedFolder:
         self.clear([name])
         written = self.root / WRITTEN / name
         copy = written.with_name(f"copy of {name}")
-        try:
+        with write_errors(self.root / name):
             written.parent.mkdir(exist_ok=True)
             yield written
             shutil.copyfile(written, copy)
             os.replace(copy, self.root / name)
-        except OSError as error:
-            reason = error.strerror or error
-            raise DataError(f"cannot write {self.root / name}: {reason}.") from error
 
     def clear(self, names: Iterable[str], keep_edited: bool = False) -> None:
         """Remove outputs of an earlier sorting; one that was edited is renamed, or kept."""
@@ -235,7 +231,7 @@ def check_folder_names(classes: Iterable[str]) -> None:
 
 
 def _check_usable(root: Path) -> None:
-    try:
+    with read_errors(root):
         if root.exists() and not root.is_dir():
             raise DataError(f"{root} is a file; give the name of a folder to --out.")
         if root.exists() and not was_sorted_into(root) and os.listdir(root):
@@ -243,8 +239,6 @@ def _check_usable(root: Path) -> None:
                 f"{root} is not empty and was not made by `protorect sort`; give a new folder "
                 "to --out."
             )
-    except OSError as error:
-        raise DataError(f"cannot read {root}: {error.strerror}.") from error
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from protorect._utils.files import written_whole
+from protorect._utils.files import read_errors, written_whole
 from protorect.errors import DataError
 from protorect.labeling.predictions import Prediction
 
@@ -89,7 +89,8 @@ def sync_folders(folders: Iterable[Path]) -> None:
 def _load(path: Path) -> Plan:
     damaged = f"{path} is damaged; nothing was touched. Repair it, or move the pictures by hand."
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
+        with read_errors(path):
+            lines = path.read_text(encoding="ascii").splitlines()
         head, *rows = (json.loads(line) for line in lines)
         if head["format"] > FORMAT:
             raise DataError(f"{path} was written by a newer protorect; install that.")
@@ -103,8 +104,6 @@ def _load(path: Path) -> Plan:
             tuple(_placement(row) for row in rows),
             path.stem,
         )
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
     except DataError:
         raise
     except (ValueError, LookupError, TypeError, RecursionError) as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_origin, get_type_hints
 
+from protorect._utils.files import read_errors
 from protorect._utils.parameters import PRECISIONS, check_choice
 from protorect.errors import DataError, OptionError, unknown_name
 
@@ -121,9 +122,8 @@ def _setting(setting: str) -> tuple[str, Any]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
+        with read_errors(path):
+            return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a TOML file: {error}.") from error
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from protorect.errors import OptionError
+from protorect._utils.parameters import check_number
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,7 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         for name in ("unknown", "unsure"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0 <= value <= 1):
-                raise OptionError(f"{name} is {value!r}; it must lie in 0 .. 1.")
+            check_number(name, getattr(self, name), 0, 1)
 
 
 DEFAULT_THRESHOLDS = Thresholds()

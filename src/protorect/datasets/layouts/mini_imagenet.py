@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect._utils.files import read_errors
 from protorect.datasets.layouts import DatasetPictures, PicturesByClass, class_folders
 from protorect.datasets.pickles import as_text, load_pickled_dict, store_raw
 from protorect.datasets.splits import SPLITS, ClassSplit
@@ -46,12 +47,10 @@ def _from_tables(tables: list[Path], scratch: Path) -> DatasetPictures:
 
 def _rows(table: Path) -> list[tuple[str, str]]:
     try:
-        with table.open(newline="", encoding="utf-8") as file:
+        with read_errors(table), table.open(newline="", encoding="utf-8") as file:
             return [(row["filename"], row["label"]) for row in csv.DictReader(file)]
     except (KeyError, csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{table} should be a CSV file with the columns filename,label.") from error
-    except OSError as error:
-        raise DataError(f"cannot read {table}: {error.strerror or error}.") from error
 
 
 def _from_caches(caches: list[Path], scratch: Path) -> DatasetPictures:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect._utils.files import sha256_of_file
+from protorect._utils.files import read_errors, sha256_of_file
 from protorect._utils.parameters import check_choice
 from protorect.errors import DataError, OptionError, needs_extra
 
@@ -65,15 +65,14 @@ class OnnxEmbedder:
 def _session(path: Path) -> tuple[Any, str]:
     with needs_extra("onnx: networks need onnxruntime", "onnx"):
         import onnxruntime
-    try:
+    with read_errors(path):
         digest = sha256_of_file(path)
+    try:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # the cores work on different pictures
         session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
         )
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
     except Exception as error:  # the exceptions of onnxruntime have no other common parent
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{path} is no ONNX network that can be run: {reason}") from error
