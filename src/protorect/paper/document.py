@@ -67,21 +67,15 @@ def paper_page(
 ) -> Page:
     """Every table and figure: published, measured, or with the commands that are missing."""
     how_to_read = [prose("how to read accuracies"), prose("how to read weights")]
+    first = Section("How to read this", how_to_read)
     cited = {"Meta-Dataset": "triantafillou2020meta"}
     for table in published_tables().values():
         cited |= {system_name(row.key.system): row.cite for row in table.rows if row.cite}
     citations = load_toml("published.toml")["citations"]
     systems = {system: citations[cite] for system, cite in sorted(cited.items())}
-    return Page(
-        prose("title"),
-        _lead(measured_by_key(records)),
-        [
-            Section("How to read this", how_to_read),
-            *sections,
-            Section("Compared systems", [systems]),
-            *links,
-        ],
-    )
+    compared = Section("Compared systems", [systems])
+    lead = _lead(measured_by_key(records))
+    return Page(prose("title"), lead, [first, *sections, compared, *links])
 
 
 def _lead(measured: ByKey) -> str:
@@ -102,7 +96,7 @@ def _section(chosen: Experiment, record: Record | None, measured: ByKey) -> Sect
     tables = [published_tables()[number] for number in [*chosen.tables, *chosen.more_tables]]
     elements: list[Element] = [chosen.protocol, *(comparison(one, measured) for one in tables)]
     if chosen.name == "meta-dataset":
-        elements += ranks(measured)
+        elements += ranks(published_tables()[14], measured)
     if record:
         elements += _results(chosen, record)
     missing = [one for one in chosen.feature_sets if one not in _measured_sets(record)]

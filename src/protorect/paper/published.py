@@ -45,8 +45,8 @@ class PublishedTable(NamedTuple):
     number: int
     title: str
     rows: list[Row]
-    note: str
-    average_rank: float | None
+    note: str = ""
+    average_rank: float | None = None
 
 
 @cache
@@ -68,17 +68,10 @@ def published_values() -> dict[tuple[Key, int], Value]:
     return {(row.key, shot): value for row in rows for shot, value in row.values.items()}
 
 
-def _table(
-    number: int,
-    title: str,
-    rows: list[dict[str, Any]],
-    note: str = "",
-    average_rank: float | None = None,
-    **shared: Any,
-) -> PublishedTable:
-    """A table whose rows all have the `shared` fields."""
-    read = [_row({"backbone": None} | shared | row) for row in rows]
-    return PublishedTable(number, title, read, note, average_rank)
+def _table(rows: list[dict[str, Any]], **fields: Any) -> PublishedTable:
+    """A table; those fields that are not its own are shared by its rows."""
+    own = {name: fields.pop(name) for name in PublishedTable._fields if name in fields}
+    return PublishedTable(rows=[_row({"backbone": None} | fields | row) for row in rows], **own)
 
 
 def _row(fields: dict[str, Any]) -> Row:

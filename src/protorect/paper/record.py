@@ -98,19 +98,18 @@ def load_records(folder: str | os.PathLike[str]) -> list[Record]:
     paths = sorted(Path(folder).glob("*.json"))
     if not paths:
         raise DataError(f"{Path(folder)} holds no results; `protorect paper --results` makes some.")
-    return [_load(path) for path in paths]
-
-
-def _load(path: Path) -> Record:
-    try:
-        return Record.from_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"{path} is not a result of `protorect paper` ({error}). Measure it again, or remove "
-            "it."
-        ) from error
+    records = []
+    for path in paths:
+        try:
+            records.append(Record.from_json(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise DataError(f"cannot read {path}: {error.strerror}.") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path} is not a result of `protorect paper` ({error}). Measure it again, or "
+                "remove it."
+            ) from error
+    return records
 
 
 def measured_by_key(records: Iterable[Record]) -> dict[tuple[Key, int], Measurement]:

@@ -5,16 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import mean
 
-from protorect.paper.published import (
-    SHOTS,
-    Key,
-    PublishedTable,
-    Row,
-    Value,
-    load_toml,
-    published_tables,
-    published_values,
-)
+from protorect.paper.published import SHOTS, Key, PublishedTable, Value, load_toml, published_values
 from protorect.paper.record import ByKey, Measurement
 from protorect.paper.texts import DATASETS, WEIGHTING_NAMES, common_names, prose, row_names
 from protorect.report.page import Element
@@ -69,7 +60,7 @@ def is_measured(table: PublishedTable, measured: ByKey) -> bool:
 
 def comparison(table: PublishedTable, measured: ByKey) -> Table:
     """A table of the paper, with columns for measured numbers where there are any."""
-    rows: list[tuple[Row, Key]] = []
+    rows = []
     for row in table.rows:
         first, *variants = _compared_keys(row.key)
         rows += [(row, first), *((row, key) for key in variants if _any_shot(key, measured))]
@@ -85,8 +76,7 @@ def comparison(table: PublishedTable, measured: ByKey) -> Table:
         setting = f" ({row.setting})" if row.setting else ""
         cells.append([f"{name}{setting}{marks.get(row.note, '')}"])
         for shot in shots:
-            one = measured.get((key, shot))
-            cells[-1] += _compared(row.values.get(shot), one)[:columns]
+            cells[-1] += _compared(row.values.get(shot), measured.get((key, shot)))[:columns]
     remarks = [f"{mark} {note[0].upper()}{note[1:]}." for note, mark in marks.items()]
     caption = [f"Table {table.number}. {table.title}.", table.note, *remarks]
     return Table(" ".join(filter(None, caption)), header, cells)
@@ -131,9 +121,8 @@ def rank(dataset: str, accuracy: float) -> int:
     return 1 + sum(int(system[column] > accuracy) for system in board["systems"].values())
 
 
-def ranks(measured: ByKey) -> list[Element]:
+def ranks(table: PublishedTable, measured: ByKey) -> list[Element]:
     """The rank of the 5-shot model on every data set of Meta-Dataset, and the averages."""
-    table = published_tables()[14]
     printed = [row.rank or 0 for row in table.rows]
     computed = [rank(row.key.dataset, row.values[5].mean) for row in table.rows]
     names = [DATASETS[row.key.dataset] for row in table.rows]

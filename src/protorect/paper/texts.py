@@ -1,7 +1,6 @@
 """Names in tables and figures (`experiments.toml`), and hand-written texts (`prose.md`)."""
 
 from collections.abc import Sequence
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -13,23 +12,19 @@ _NAMES: dict[str, dict[str, str]] = load_toml("experiments.toml")["names"]
 DATASETS, BACKBONES, SYSTEMS = _NAMES["datasets"], _NAMES["backbones"], _NAMES["systems"]
 QUANTITIES = _NAMES["quantities"]
 WEIGHTING_NAMES = _NAMES["weightings"]  # the two interpretations of eq. (6)
+_PROSE = files("protorect.paper").joinpath("prose.md").read_text("utf-8")
+_PARTS = (part.partition("\n") for part in _PROSE.split("\n## ")[1:])
+_TEXTS = {heading: " ".join(body.split()) for heading, _, body in _PARTS}
 
 
 def prose(heading: str, **values: Any) -> str:
     """The text below a heading of `prose.md`, with values filled in."""
-    return _texts()[heading].format(**values)
+    return _TEXTS[heading].format(**values)
 
 
 def figure(svg: str, heading: str, **values: Any) -> Figure:
     """A figure whose alternative text and caption are in `prose.md`."""
     return Figure(svg, prose(f"{heading} alt", **values), prose(f"{heading} caption", **values))
-
-
-@cache
-def _texts() -> dict[str, str]:
-    text = files("protorect.paper").joinpath("prose.md").read_text("utf-8")
-    parts = (part.partition("\n") for part in text.split("\n## ")[1:])
-    return {heading: " ".join(body.split()) for heading, _, body in parts}
 
 
 def system_name(system: str) -> str:
