@@ -1,7 +1,7 @@
 """The experiments of `experiments.toml`, and how one is run."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -10,18 +10,14 @@ from protorect.errors import unknown_name
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.feature_sets import FeatureFolder, FeatureSet
 from protorect.paper.figures import figure_data
-from protorect.paper.measure import EPISODES, Job, Measured, Setting, accuracy, fine_tuning
+from protorect.paper.measure import EPISODES, Job, Setting, accuracy, fine_tuning
 from protorect.paper.published import load_toml
 from protorect.paper.record import Measurement, Record
 from protorect.paper.robust import robustness
 from protorect.paper.weighting import weighting
 
-_MEASURES: dict[str, Callable[[Job], Measured]] = {
-    "accuracy": accuracy,
-    "fine_tuning": fine_tuning,
-    "robustness": robustness,
-    "figure_data": figure_data,
-    "weighting": weighting,
+_MEASURES = {
+    one.__name__: one for one in (accuracy, fine_tuning, robustness, figure_data, weighting)
 }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, product
 from typing import Any, get_args
 
 import numpy as np
@@ -23,7 +23,7 @@ from protorect.paper.feature_sets import FeatureSet
 from protorect.paper.measure import QUERY, Job, Measured
 from protorect.paper.published import SHOTS
 from protorect.paper.texts import WEIGHTING_NAMES, feature_set_name, figure, prose
-from protorect.report.page import Element, Figure
+from protorect.report.page import Element
 from protorect.report.plots.accuracy import Curve, accuracy_against_z, accuracy_limits
 from protorect.report.plots.episodes import bias_by_class, prototypes_in_episode, queries_shifted
 
@@ -185,56 +185,40 @@ def paper_figures(data: Mapping[str, Any], features: FeatureSet) -> list[Element
     del shift["number"]  # that of the same episode
     prototypes = prototypes_in_episode(**episode, title=f"{where}: prototypes")
     shifted = queries_shifted(**shift, title=f"{where}: the shift")
-    biases = [(data["bias"][str(shot)], shot) for shot in SHOTS]
+    bias_figures, bias_texts = [], []
+    for shot in SHOTS:
+        bias, shown = data["bias"][str(shot)], data["bias"][str(shot)]["drawn"]
+        rectified = {name: shown[weighting] for weighting, name in WEIGHTING_NAMES.items()}
+        svg = bias_by_class(shown["basic"], rectified, f"{where}: bias at {shot}-shot")
+        values = {"where": where, "shot": shot, "shown": len(shown["basic"])}
+        bias_figures.append(figure(svg, "bias", **values, **bias))
+        nearer = {weighting: 100 * share for weighting, share in bias["nearer"].items()}
+        bias_texts.append(prose("bias", shot=shot, mean=bias["mean"], nearer=nearer))
     return [
         *against_z(data["against_z"], where),
         [
             figure(prototypes, "episode", where=where, **numbers),
             figure(shifted, "shift", where=where),
         ],
-        [_bias_figure(bias, where, shot) for bias, shot in biases],
-        " ".join(_bias_text(bias, shot) for bias, shot in biases),
+        bias_figures,
+        " ".join(bias_texts),
     ]
 
 
 def against_z(data: Mapping[str, Any], where: str) -> list[Element]:
     """Accuracy of BD_i-CSPN against Z, one figure per weighting, and what the theory assumes."""
-    curves = {
-        weighting: [
-            Curve(
-                f"{k}-shot",
-                data["z"],
-                data[weighting][k]["accuracy"],
-                data[weighting][k]["ci95"],
-                data["expected"][k],
-            )
-            for k in map(str, SHOTS)
-        ]
-        for weighting in WEIGHTING_NAMES
-    }
-    limits = accuracy_limits([curve for both in curves.values() for curve in both])
+    curves: dict[str, list[Curve]] = {weighting: [] for weighting in WEIGHTING_NAMES}
+    texts: dict[str, list[str]] = {weighting: [] for weighting in WEIGHTING_NAMES}
+    for weighting, k in product(WEIGHTING_NAMES, map(str, SHOTS)):
+        accuracy, ci95 = data[weighting][k]["accuracy"], data[weighting][k]["ci95"]
+        curve = Curve(f"{k}-shot", data["z"], accuracy, ci95, data["expected"][k])
+        curves[weighting].append(curve)
+        best = {"best": max(accuracy), "best_z": data["z"][accuracy.index(max(accuracy))]}
+        texts[weighting].append(prose("against Z curve", shot=k, start=accuracy[0], **best))
+    limits = accuracy_limits(list(chain(*curves.values())))
     figures = []
     for weighting, name in WEIGHTING_NAMES.items():
         svg = accuracy_against_z(curves[weighting], f"{where}: {name}", limits)
-        described = " ".join(_curve_text(data, weighting, shot) for shot in SHOTS)
-        figures.append(figure(svg, "against Z", where=where, weighting=name, curves=described))
+        values = {"where": where, "weighting": name, "curves": " ".join(texts[weighting])}
+        figures.append(figure(svg, "against Z", **values))
     return [figures, prose("theory", **data)]
-
-
-def _curve_text(data: Mapping[str, Any], weighting: str, shot: int) -> str:
-    accuracy = data[weighting][str(shot)]["accuracy"]
-    best = max(accuracy)
-    best_z = data["z"][accuracy.index(best)]
-    return prose("against Z curve", shot=shot, start=accuracy[0], best=best, best_z=best_z)
-
-
-def _bias_figure(bias: Mapping[str, Any], where: str, shot: int) -> Figure:
-    shown = bias["drawn"]
-    rectified = {name: shown[weighting] for weighting, name in WEIGHTING_NAMES.items()}
-    svg = bias_by_class(shown["basic"], rectified, f"{where}: bias at {shot}-shot")
-    return figure(svg, "bias", where=where, shot=shot, shown=len(shown["basic"]), **bias)
-
-
-def _bias_text(bias: Mapping[str, Any], shot: int) -> str:
-    nearer = {weighting: 100 * share for weighting, share in bias["nearer"].items()}
-    return prose("bias", shot=shot, mean=bias["mean"], nearer=nearer)

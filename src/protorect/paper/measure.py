@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from protorect._utils.progress import Progress
-from protorect.core.statistics import Estimate
 from protorect.errors import OptionError, ProtorectError
 from protorect.evaluation.episodes import Episodes, sample_episodes
 from protorect.evaluation.evaluate import evaluate
@@ -48,25 +47,21 @@ class Setting:
         self,
         method: str,
         shot: int,
-        estimate: Estimate,
+        value: float,
+        ci95: float,
         choices: Sequence[Choice] = (),
         quantity: str = "accuracy",
     ) -> Measurement:
-        """The measurement of a method in this setting."""
+        """The measurement of a method in this setting, with the Z chosen for it."""
         z = [z_text(one.z) for one in choices if (one.method, one.shot) == (method, shot)]
+        task = (*self.feature_set, method, self.way, shot, QUERY, self.episodes)
         return Measurement(
-            self.feature_set.dataset,
-            self.feature_set.backbone,
-            method,
-            self.way,
-            shot,
-            QUERY,
-            self.episodes,
-            estimate.mean,
-            None if np.isnan(estimate.ci95) else estimate.ci95,
-            z[0] if z else None,
-            self.distractors,
-            quantity,
+            *task,
+            value=value,
+            ci95=None if np.isnan(ci95) else ci95,
+            z=z[0] if z else None,
+            distractors=self.distractors,
+            quantity=quantity,
         )
 
 
@@ -140,7 +135,7 @@ def accuracy(job: Job) -> Measured:
             progress=job.progress,
         )
         numbers += [
-            setting.measurement(one.method, one.shot, Estimate(one.accuracy, one.ci95), chosen)
+            setting.measurement(one.method, one.shot, one.accuracy, one.ci95, chosen)
             for one in results
         ]
     return numbers, {}
@@ -166,8 +161,7 @@ def fine_tuning(job: Job) -> Measured:
         )
         cspn = evaluate(job.test.features, job.test.labels, "cspn", shot=SHOTS, episodes=episodes)
         for one in results:
-            estimate = Estimate(one.accuracy, one.ci95)
-            numbers.append(fewer.measurement(one.method, one.shot, estimate))
+            numbers.append(fewer.measurement(one.method, one.shot, one.accuracy, one.ci95))
             by_shot = differences.setdefault(one.method, {"episodes": one.episodes})
             by_shot[str(one.shot)] = one.minus(cspn[SHOTS.index(one.shot)])._asdict()
     return numbers, differences

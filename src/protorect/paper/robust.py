@@ -43,7 +43,7 @@ def robustness(job: Job) -> Measured:
             chosen = with_choice(method(name), shot, choices)
             per_episode = _per_episode(chosen, table, episodes.with_shot(shot))
             numbers += [
-                setting.measurement(name, shot, mean_interval(values), choices, quantity)
+                setting.measurement(name, shot, *mean_interval(values), choices, quantity)
                 for quantity, values in per_episode.items()
             ]
     return numbers, {}
@@ -81,26 +81,23 @@ def mean_average_precision(scores: Tensor, query_way: Tensor) -> Tensor:
 
 def robust_figures(numbers: Sequence[Measurement], features: FeatureSet) -> list[Element]:
     """The robust test as bars: accuracy and mAP, for one feature set."""
-    own = [one for one in numbers if FeatureSet(one.dataset, one.backbone) == features]
-    return [
-        [_robust(own, feature_set_name(features), shot, name) for shot in SHOTS]
-        for name in QUANTITIES
-        if own
-    ]
+    own = [one for one in numbers if (one.dataset, one.backbone) == features]
+    own.sort(key=lambda one: one.distractors)
+    where = feature_set_name(features)
+    return [[_robust(own, where, shot, name) for shot in SHOTS] for name in QUANTITIES]
 
 
 def _robust(own: Sequence[Measurement], where: str, shot: int, quantity: str) -> Figure:
     chosen = [one for one in own if (one.shot, one.quantity) == (shot, quantity)]
-    bars = {}
-    for name in dict.fromkeys(one.method for one in chosen):
-        of_method = [one for one in chosen if one.method == name]
-        of_method.sort(key=lambda one: one.distractors)
-        heights, ci95 = [one.value for one in of_method], [one.ci95 or 0.0 for one in of_method]
-        bars[system_name(name)] = (heights, ci95)
-    groups = [f"N' = {number}" for number in sorted({one.distractors for one in chosen})]
+    bars: dict[str, tuple[list[float], list[float]]] = {}
+    for one in chosen:
+        heights, ci95 = bars.setdefault(system_name(one.method), ([], []))
+        heights.append(one.value)
+        ci95.append(one.ci95 or 0.0)
+    groups = dict.fromkeys(f"N' = {one.distractors}" for one in chosen)
     shown = QUANTITIES[quantity]
     values = "; ".join(
         f"{system_name(one.method)}, N' = {one.distractors}: {one.value:.1f} %" for one in chosen
     )
-    svg = grouped_bars(groups, bars, f"{shown} in %", f"{where}, {shot}-shot: {shown}")
+    svg = grouped_bars(list(groups), bars, f"{shown} in %", f"{where}, {shot}-shot: {shown}")
     return figure(svg, "robust", where=where, shot=shot, quantity=shown, values=values)

@@ -56,7 +56,7 @@ def weighting(job: Job) -> Measured:
                 "support_share": shares[name],
             }
     numbers = [
-        setting.measurement(name, shot, Estimate(one.accuracy, one.ci95))
+        setting.measurement(name, shot, one.accuracy, one.ci95)
         for (name, shot), one in results.items()
     ]
     return numbers, {"epsilon": list(EPSILONS), "shots": shots}
