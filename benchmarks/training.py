@@ -12,8 +12,8 @@ from benchmarks.machine import compare, rates_and_ratio
 from benchmarks.network import NetworkCase, bare_training, picture_shape
 from protorect.backbones.inference import uses_bfloat16
 from protorect.report.table import Table
-from protorect.training import TrainingConfig, train
-from protorect.training.loop import StepReport
+from protorect.training.config import TrainingConfig
+from protorect.training.loop import StepReport, train
 
 CASES = (NetworkCase(28, 1, 256, 4, True, 12), NetworkCase(84, 3, 64, 8, True, 8))
 SMALL_CASES = (NetworkCase(28, 1, 32, 4, True, 3),)

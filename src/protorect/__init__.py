@@ -12,20 +12,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getattr__
-    from protorect.errors import DataError as DataError
-    from protorect.errors import MissingExtraError as MissingExtraError
-    from protorect.errors import OptionError as OptionError
-    from protorect.errors import ProtorectError as ProtorectError
+    from protorect.errors import (
+        DataError as DataError,
+    )
+    from protorect.errors import (
+        MissingExtraError as MissingExtraError,
+    )
+    from protorect.errors import (
+        OptionError as OptionError,
+    )
+    from protorect.errors import (
+        ProtorectError as ProtorectError,
+    )
     from protorect.estimators.prototypes import BDCSPN as BDCSPN
     from protorect.estimators.prototypes import CSPN as CSPN
-    from protorect.evaluation.episodes import Episodes as Episodes
-    from protorect.evaluation.episodes import sample_episodes as sample_episodes
+    from protorect.evaluation.episodes import (
+        Episodes as Episodes,
+    )
+    from protorect.evaluation.episodes import (
+        sample_episodes as sample_episodes,
+    )
     from protorect.evaluation.evaluate import Result as Result
     from protorect.evaluation.evaluate import evaluate as evaluate
-    from protorect.evaluation.features import load_features as load_features
-    from protorect.evaluation.features import save_features as save_features
-    from protorect.labeling.classifier import ImageClassifier as ImageClassifier
-    from protorect.labeling.classifier import sort_images as sort_images
+    from protorect.evaluation.features import (
+        load_features as load_features,
+    )
+    from protorect.evaluation.features import (
+        save_features as save_features,
+    )
+    from protorect.labeling.classifier import (
+        ImageClassifier as ImageClassifier,
+    )
+    from protorect.labeling.classifier import (
+        sort_images as sort_images,
+    )
     from protorect.labeling.predictions import Predictions as Predictions
     from protorect.methods import METHODS as METHODS
     from protorect.methods import Method as Method

@@ -35,11 +35,10 @@ class DataError(ProtorectError):
     Examples
     --------
     >>> import protorect
-    >>> try:
-    ...     protorect.load_features("missing.npz")
-    ... except protorect.DataError as error:
-    ...     print(error)
-    there is no file missing.npz.
+    >>> protorect.load_features("missing.npz")
+    Traceback (most recent call last):
+    ...
+    protorect.errors.DataError: there is no file missing.npz.
     """
 
 
@@ -49,11 +48,10 @@ class OptionError(ProtorectError):
     Examples
     --------
     >>> import protorect
-    >>> try:
-    ...     protorect.Thresholds(unsure=2)
-    ... except protorect.OptionError as error:
-    ...     print(error)
-    unsure is 2; it must lie in 0 .. 1.
+    >>> protorect.Thresholds(unsure=2)
+    Traceback (most recent call last):
+    ...
+    protorect.errors.OptionError: unsure is 2; it must lie in 0 .. 1.
     """
 
 

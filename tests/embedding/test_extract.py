@@ -14,7 +14,8 @@ from protorect.backbones.registry import build
 from protorect.cli import main
 from protorect.datasets.packed import PackedDataset
 from protorect.embedding.extract import extract
-from protorect.training import TrainingConfig, train
+from protorect.training.config import TrainingConfig
+from protorect.training.loop import train
 
 QUICK = TrainingConfig(epochs=1, batch_size=64, validation_episodes=5, precision="float32")
 

@@ -15,8 +15,9 @@ from torch.nn.functional import cross_entropy
 from helpers.in_processes import in_two_processes, start_two
 from protorect import OptionError
 from protorect._utils.checkpoint import load_tensors, save_tensors
-from protorect.training import TrainingConfig, train
+from protorect.training.config import TrainingConfig
 from protorect.training.distributed import Processes, _device_of_process, process_group
+from protorect.training.loop import train
 from protorect.training.run import Run
 
 UNEVEN = TrainingConfig(

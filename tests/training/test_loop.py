@@ -11,8 +11,8 @@ from protorect import DataError
 from protorect._utils.checkpoint import load_tensors
 from protorect.cli import main
 from protorect.datasets.prepare import prepare
-from protorect.training import TrainingConfig, train
-from protorect.training.config import updated
+from protorect.training.config import TrainingConfig, updated
+from protorect.training.loop import train
 
 QUICK = TrainingConfig(
     epochs=3,

@@ -9,7 +9,7 @@ from protorect import DataError, OptionError
 from protorect._utils.checkpoint import load_tensors
 from protorect.backbones.weights import TrainedBackbone
 from protorect.cli import main
-from protorect.training import read_config
+from protorect.training.config import read_config
 from protorect.training.publish import publish
 
 RESULT = {"method": "cspn", "way": 5, "shot": 1, "query": 15, "episodes": 600}

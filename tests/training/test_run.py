@@ -8,8 +8,8 @@ import torch
 
 from protorect import DataError
 from protorect._utils.checkpoint import load_tensors, save_tensors
-from protorect.training import TrainingConfig, train
-from protorect.training.config import updated
+from protorect.training.config import TrainingConfig, updated
+from protorect.training.loop import train
 from protorect.training.run import Run
 
 TINY = TrainingConfig(epochs=1, steps_per_epoch=1, batch_size=8, validation_episodes=2)

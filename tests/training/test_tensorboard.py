@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from protorect.cli import main
-from protorect.training import TrainingConfig
+from protorect.training.config import TrainingConfig
 from protorect.training.run import Run
 from protorect.training.tensorboard import event_files
 

@@ -10,7 +10,7 @@ from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.registry import build
 from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import prepare
-from protorect.training import TrainingConfig
+from protorect.training.config import TrainingConfig
 from protorect.training.validation import Validation
 
 CONFIG = TrainingConfig(validation_episodes=40)

@@ -1,14 +1,12 @@
 """Trained backbones: weights in files, and the preprocessing they expect."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from protorect._utils.checkpoint import check_fits, load_tensors
 from protorect._utils.parameters import LARGEST_SIZE
@@ -31,7 +29,7 @@ class TrainedBackbone:
     bright_on_dark: bool = False  # trained on drawings with bright strokes on a dark background
 
     @classmethod
-    def load(cls, source: str | os.PathLike[str]) -> TrainedBackbone:
+    def load(cls, source: str | os.PathLike[str]) -> Self:
         """Load the folder of a run, a file of weights, or pretrained weights by their name."""
         path = Path(source)
         if path.is_dir():
@@ -44,7 +42,7 @@ class TrainedBackbone:
         return cls._from_registry(str(source), packaged)
 
     @classmethod
-    def _from_file(cls, path: Path) -> TrainedBackbone:
+    def _from_file(cls, path: Path) -> Self:
         tensors, card = load_tensors(path, WEIGHTS)
         try:
             size = card["size"]
@@ -65,7 +63,7 @@ class TrainedBackbone:
         return cls(backbone, Preprocessing(mean, std), bright_on_dark)
 
     @classmethod
-    def _from_registry(cls, name: str, packaged: Iterable[str]) -> TrainedBackbone:
+    def _from_registry(cls, name: str, packaged: Iterable[str]) -> Self:
         if name not in BACKBONES:
             names = [*packaged, *(known for known, spec in BACKBONES.items() if spec.pretrained)]
             raise unknown_name("run, weights file or pretrained backbone", name, names)

@@ -20,9 +20,16 @@ from protorect.cli.output import check_outputs, print_table
 from protorect.cli.progress import progress_bar
 from protorect.errors import OptionError
 from protorect.paper.document import documents, experiment_sections, measured_tables, paper_page
-from protorect.paper.experiments import EXPERIMENTS, Experiment
-from protorect.paper.experiments import experiment as experiment_named
-from protorect.paper.experiments import run as run_experiment
+from protorect.paper.experiments import (
+    EXPERIMENTS,
+    Experiment,
+)
+from protorect.paper.experiments import (
+    experiment as experiment_named,
+)
+from protorect.paper.experiments import (
+    run as run_experiment,
+)
 from protorect.paper.feature_sets import FeatureFolder
 from protorect.paper.record import Record, load_records
 from protorect.report.page import render_html

@@ -1,7 +1,5 @@
 """Progress on standard error: a bar on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -39,12 +37,12 @@ def progress_bar(label: str) -> Iterator[Progress]:
 @contextmanager
 def training_progress(
     epochs: int,
-) -> Iterator[tuple[Callable[[StepReport], None], Callable[[dict[str, Any]], None]]]:
+) -> Iterator[tuple[Callable[["StepReport"], None], Callable[[dict[str, Any]], None]]]:
     """Give the two callbacks of a training: a bar for the steps, a line for each epoch."""
     with _bar() as bar:
         task = bar.add_task("training", total=None)
 
-        def step(report: StepReport) -> None:
+        def step(report: "StepReport") -> None:
             text = (
                 f"epoch {report.epoch + 1}/{epochs}  loss {report.loss:.3f}  "
                 f"accuracy {report.accuracy:.1f} %  {report.images_per_second:.0f} images/s"

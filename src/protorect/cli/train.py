@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from protorect.cli.progress import training_progress
-from protorect.training import read_config, train
-from protorect.training.config import updated
+from protorect.training.config import read_config, updated
 from protorect.training.distributed import process_group
+from protorect.training.loop import train
 from protorect.training.tensorboard import event_files
 
 

@@ -1,11 +1,9 @@
 """Packed data sets: one memory-mapped array of pictures per split, and a manifest."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +46,7 @@ class PackedDataset:
     manifest: dict[str, Any]
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> PackedDataset:
+    def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open a packed folder after checking that its arrays fit the manifest."""
         path = Path(path)
         manifest = read_manifest(path, _PACKED)

@@ -3,13 +3,11 @@
 The pictures are scikit-learn's 1797 digits of 8 x 8 gray values; they come with the package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +24,8 @@ from protorect.evaluation.features import load_features
 from protorect.methods import PAPER
 from protorect.paper.figures import ByShot, Curves, accuracy_over_z
 from protorect.paper.published import SHOTS
-from protorect.training import TrainingConfig, train
-from protorect.training.loop import StepReport
+from protorect.training.config import TrainingConfig
+from protorect.training.loop import StepReport, train
 
 BASE, NOVEL = (0, 1, 2, 3, 4), (5, 6, 7, 8, 9)  # the first half to train on, the second to test on
 WAY, QUERY = len(NOVEL), 15
@@ -46,7 +44,7 @@ class Plan(NamedTuple):
     episodes: Episodes
 
     @classmethod
-    def of(cls, episodes: int, epochs: int, seed: int = 0) -> Plan:
+    def of(cls, episodes: int, epochs: int, seed: int = 0) -> Self:
         """Plan numbers of episodes and epochs; raise OptionError for an invalid one."""
         recipe = TrainingConfig(
             backbone="conv64",

@@ -11,8 +11,8 @@ from protorect.demo.digits import BASE, NOVEL, QUERY, SIZE, TURNS, WAY, DemoResu
 from protorect.methods import METHODS, PAPER
 from protorect.paper.figures import against_z, typical_episode
 from protorect.paper.published import SHOTS
-from protorect.report.page import Element, Figure, Page, Section, render_html
-from protorect.report.plots.accuracy import accuracy_dots, value_by_epoch
+from protorect.report.page import Figure, Page, Section, render_html
+from protorect.report.plots.accuracy import value_by_epoch
 from protorect.report.plots.episodes import episode_pictures
 from protorect.report.results import accuracy_text, difference_text, results_table
 from protorect.report.table import Table
@@ -101,26 +101,14 @@ def _task_section(result: DemoResult) -> Section:
 
 
 def _ablation_section(result: DemoResult) -> Section:
-    results = list(result.by_network.values())
     caption = (
         f"Accuracy in % with 95 % intervals, {WAY}-way, {QUERY} queries per class, "
         f"{len(result.plan.episodes)} episodes. Differences are paired: both methods, same "
         "episodes."
     )
-    elements: list[Element] = [
-        {f"`{name}`": METHODS[name].summary for name in PAPER},
-        results_table(results, caption),
-    ]
-    for shot in SHOTS:
-        basic = result.by_network["cspn", shot]
-        effects = [
-            f"`{name}` {effect_text(result.by_network[name, shot].minus(basic))}"
-            for name in PAPER[1:]
-        ]
-        elements.append(f"{shot}-shot, compared with `cspn`: {', '.join(effects)}.")
-    alt = "Accuracy and interval of each method: the numbers of the table above."
-    elements.append(Figure(accuracy_dots(results), alt, "The accuracies of the table."))
-    return Section("The gain of each correction", elements)
+    table = results_table(list(result.by_network.values()), caption)
+    summaries = {f"`{name}`": METHODS[name].summary for name in PAPER}
+    return Section("The gain of each correction", [summaries, table])
 
 
 def _pixels_section(result: DemoResult) -> Section:
@@ -188,13 +176,9 @@ def _details(result: DemoResult) -> dict[str, str]:
         "training": f"{recipe.backbone}, {recipe.steps_per_epoch} batches of "
         f"{recipe.batch_size} pictures per epoch, random crops",
         "epochs": f"{recipe.epochs}; learning rate {rates}, linear in between",
-        "features": f"{result.learned.features.shape[1]} values per picture from the network, "
-        f"or its {SIZE * SIZE} pixels, normalized",
         "episodes": f"{episodes}, {WAY}-way, {' and '.join(map(str, SHOTS))} shots, "
         f"{QUERY} queries per class, the same for every method",
-        "seed": f"{plan.seed}, for weights, order, crops and episodes",
         "options": f"Z = {options.z} unless stated otherwise, ε = {options.epsilon:g}",
-        "intervals": "95 %, normal, from the standard deviation over the episodes",
         "versions": ", ".join(f"{name} {number}" for name, number in used.items()),
     }
 

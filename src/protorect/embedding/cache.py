@@ -6,8 +6,6 @@ Several processes may use it at once. A damaged cache is replaced by an empty on
 be written, everything works without it.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import sys
@@ -15,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +75,7 @@ class FeatureCache:
         if folder is not None:
             self._open(Path(folder) / FILE)
 
-    def __enter__(self) -> FeatureCache:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

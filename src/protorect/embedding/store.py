@@ -8,14 +8,12 @@ A feature file is a .npz file. A feature store is a folder for large sets, memor
     manifest.json       shape, and what the features were made by
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +40,7 @@ class FeatureStore:
     provenance: dict[str, Any]  # digests of weights and pictures, preprocessing, precision
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> FeatureStore:
+    def open(cls, path: str | os.PathLike[str]) -> Self:
         """Map the arrays of a store, after checking them against its manifest."""
         path = Path(path)
         manifest = read_manifest(path, _STORE)

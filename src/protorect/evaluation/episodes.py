@@ -4,13 +4,11 @@ An episode is a set of rows of a feature table: a few labeled ones per class (th
 unlabeled ones (the queries). A file of episodes gives two programs the same tasks.
 """
 
-from __future__ import annotations
-
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,17 +87,18 @@ class Episodes:
         """Number of queries per class, on average, without distractors."""
         return round(int((self.query_way != DISTRACTOR).sum()) / (len(self) * self.way))
 
-    def with_shot(self, shot: int) -> Episodes:
+    def with_shot(self, shot: int) -> Self:
         """The same episodes with only the first `shot` support samples of each class."""
         if not 1 <= shot <= self.shot:
             raise OptionError(f"these episodes have {self.shot} shots; {shot} cannot be selected.")
-        return Episodes(self.support[:, :, :shot], self.query, self.query_way)
+        return replace(self, support=self.support[:, :, :shot])
 
-    def first(self, count: int) -> Episodes:
+    def first(self, count: int) -> Self:
         """The first `count` of these episodes."""
         if not 1 <= count <= len(self):
             raise OptionError(f"there are {len(self)} episodes; {count} cannot be selected.")
-        return Episodes(self.support[:count], self.query[:count], self.query_way[:count])
+        parts = (self.support[:count], self.query[:count], self.query_way[:count])
+        return type(self)(*parts)
 
     def check_labels(self, labels: NDArray[Any]) -> None:
         """Raise DataError if these episodes cannot come from rows with these labels (n,)."""
@@ -135,7 +134,7 @@ class Episodes:
         save_arrays(path, support=self.support, query=self.query, query_way=self.query_way)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Episodes:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a .npz file with support, query and query_way."""
         arrays = load_arrays(path, required=("support", "query", "query_way"))
         try:

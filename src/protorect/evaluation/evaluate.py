@@ -1,7 +1,5 @@
 """Accuracy of methods on episodes of a feature table, with confidence intervals."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -65,7 +63,7 @@ class Result:
     @classmethod
     def of(
         cls, method: str, episodes: Episodes, predicted: NDArray[np.int32], seconds: float
-    ) -> Result:
+    ) -> "Result":
         """The result of predicted class positions (episodes, n_query)."""
         scored = episodes.query_way != DISTRACTOR
         right = (predicted == episodes.query_way).sum(axis=1)  # a distractor is never right
@@ -86,7 +84,7 @@ class Result:
         """Number of episodes."""
         return len(self.per_episode)
 
-    def minus(self, other: Result) -> Estimate:
+    def minus(self, other: "Result") -> Estimate:
         """Paired difference of the accuracies on the same episodes, with its interval."""
         return paired_difference(self.per_episode, other.per_episode)
 

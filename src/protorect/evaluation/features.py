@@ -1,11 +1,9 @@
 """Features with their labels: as a table on a device, in a file, in a store."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -33,7 +31,7 @@ class FeatureTable:
         features: ArrayLike | Tensor,
         labels: ArrayLike | Tensor,
         device: str | torch.device | None = None,
-    ) -> FeatureTable:
+    ) -> Self:
         """Check features (n, dim) and labels (n,), and move the features to the device."""
         rows = on_device(_as_tensor(features), device)
         names = plain_labels(labels)

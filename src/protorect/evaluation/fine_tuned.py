@@ -1,14 +1,12 @@
 """Methods that fine-tune the network, on episodes of the pictures that features were made from."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -46,7 +44,7 @@ class Pictures:
         features: str | os.PathLike[str],
         network: str | os.PathLike[str],
         packed: str | os.PathLike[str],
-    ) -> Pictures:
+    ) -> Self:
         """The network and pictures that `protorect extract` made features from, checked.
 
         `network` is a run, a file of weights or the name of pretrained weights, `packed` the folder

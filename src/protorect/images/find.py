@@ -1,13 +1,11 @@
 """Find pictures that a user names: a folder, a pattern, a list, single files."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from protorect._utils.files import read_errors
 from protorect._utils.text import printable
@@ -33,7 +31,7 @@ class FoundPictures:
     pictures: tuple[StoredPicture, ...]
     other_files: int = 0  # number of files beside them that are not pictures
 
-    def without(self, folder: Path | None = None, files: Iterable[str] = ()) -> FoundPictures:
+    def without(self, folder: Path | None = None, files: Iterable[str] = ()) -> Self:
         """Return the pictures that are neither in `folder` nor among `files`."""
         excluded = {os.path.realpath(file) for file in files}
         prefix = None if folder is None else os.path.realpath(folder) + os.sep

@@ -1,11 +1,10 @@
 """One picture before it is decoded: in a file of its own, or in a part of an archive."""
 
-from __future__ import annotations
-
 import os
 import struct
 import zlib
 from dataclasses import dataclass
+from typing import Self
 
 from protorect._utils.text import printable
 
@@ -35,7 +34,7 @@ class StoredPicture:
     error: str = ""  # why it cannot be read, if that is known without reading it
 
     @classmethod
-    def from_file(cls, file: PathLike, name: str | None = None) -> StoredPicture:
+    def from_file(cls, file: PathLike, name: str | None = None) -> Self:
         """Describe a picture file, shown as `name`; if it cannot be read, `error` says why."""
         absolute = os.path.abspath(file)
         path = printable(file if name is None else name)

@@ -1,10 +1,8 @@
 """An image classifier from a few examples, in Python."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -78,7 +76,7 @@ class ImageClassifier:
         precision: str = "auto",
         device: str = "cpu",
         progress: Progress | None = None,
-    ) -> ImageClassifier:
+    ) -> Self:
         """Make a classifier from a few labeled pictures per class.
 
         Parameters
@@ -217,7 +215,7 @@ class ImageClassifier:
         cache: PathLike | bool = True,
         precision: str = "auto",
         device: str = "cpu",
-    ) -> ImageClassifier:
+    ) -> Self:
         """Read what `save` wrote; the network is loaded by its name and must be the same one.
 
         Parameters

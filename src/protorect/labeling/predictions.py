@@ -1,7 +1,5 @@
 """Predicted labels of pictures, and the tables they are written as."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -76,7 +74,7 @@ class Predictions(Sequence[Prediction]):
         return [row.label for row in self.rows]
 
     @property
-    def frame(self) -> pandas.DataFrame:
+    def frame(self) -> "pandas.DataFrame":
         """The predictions as a pandas frame, one row per picture."""
         with needs_extra("a frame needs pandas", "pandas"):
             import pandas

@@ -1,14 +1,12 @@
 """The result of an experiment as a JSON file, from which pages and documents are made."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
@@ -76,7 +74,7 @@ class Record:
         return json.dumps(rounded, indent=1) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Record:
+    def from_json(cls, text: str) -> Self:
         """Parse `to_json`; raise ValueError, KeyError or TypeError for anything else."""
         content = dict(json.loads(text))
         return cls(

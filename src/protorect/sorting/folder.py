@@ -4,8 +4,6 @@ Beside the pictures and the outputs there is one subfolder, `.protorect`: it has
 journal, thumbnails, and a second copy of each output, by which an edited one is recognized.
 """
 
-from __future__ import annotations
-
 import filecmp
 import os
 import shutil
@@ -33,7 +31,7 @@ _LONGEST_NAME = 200  # bytes, of a folder
 
 
 @contextmanager
-def open_folder(root: Path) -> Iterator[SortedFolder]:
+def open_folder(root: Path) -> Iterator["SortedFolder"]:
     """Hold the lock of a folder that is missing, empty, or was sorted into before.
 
     If nothing was sorted into it in the end, its state before the block is restored.

@@ -10,11 +10,9 @@ held-out examples give
 - the scale of the out-of-distribution score: how similar samples of the classes are to their class.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -49,7 +47,7 @@ class Calibration:
     deviation: float
 
     @classmethod
-    def from_held_out(cls, held_out: HeldOut) -> Calibration:
+    def from_held_out(cls, held_out: HeldOut) -> Self:
         """Calibrate on held-out examples."""
         temperature = fit_temperature(held_out.scores, held_out.labels)
         probabilities = torch.softmax(held_out.scores / temperature, dim=-1)

@@ -1,7 +1,5 @@
 """k-NN similarity for out-of-distribution scores: distractors are often similar to each other."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from torch import Tensor
@@ -20,7 +18,7 @@ class Scored(NamedTuple):
     scores: Tensor  # (n, ways) by the method
     cosines: Tensor  # (n, ways) with the rectified prototypes
 
-    def part(self, rows: slice) -> Scored:
+    def part(self, rows: slice) -> "Scored":
         """Some of the samples."""
         return Scored(*(column[rows] for column in self))
 

@@ -10,11 +10,9 @@ import pytest
 
 from helpers.svg import SVG, colors_of_dashed_lines, texts
 from protorect.errors import DataError
-from protorect.evaluation.evaluate import Result
 from protorect.report.plots.accuracy import (
     Curve,
     accuracy_against_z,
-    accuracy_dots,
     accuracy_limits,
     confusion_plot,
     curves_on_log_axis,
@@ -22,12 +20,6 @@ from protorect.report.plots.accuracy import (
     value_by_epoch,
 )
 from protorect.report.style import BLUE, SERIES, VERMILLION
-
-
-def result(method="cspn", shot=1, ci95=2.5) -> Result:
-    values = np.array([60.0, 70.0, 80.0])
-    predictions = np.zeros((3, 75), np.int32)
-    return Result(method, 5, shot, 15, values.mean(), ci95, 0.1, values, predictions)
 
 
 def curve(label="1-shot", height=70.0, expected=True, ci95=1.0) -> Curve:
@@ -71,19 +63,12 @@ def test_labels_of_lines_that_meet_are_moved_apart():
 def test_a_result_of_one_episode_is_plotted_without_interval():
     alone = accuracy_against_z([curve(expected=False, ci95=float("nan"))], "", (65, 80))
     assert markers(alone, BLUE) == 6
-    dots = accuracy_dots([result(ci95=float("nan"))])
-    assert markers(dots, BLUE) == 1 + 1  # the dot, and the legend's
-    assert "nan" not in (alone + dots).lower()
+    assert "nan" not in alone.lower()
 
 
 def test_limits_contain_bands_and_theory():
     assert accuracy_limits([curve(height=70.0), curve(height=91.0)]) == (65, 100)
     assert accuracy_limits([Curve("a", [0], [70.0], [0.0])]) == (70, 75)
-
-
-def test_dots_name_every_method_and_shot():
-    svg = accuracy_dots([result(), result("bd-c"), result(shot=5), result("bd-c", 5)])
-    assert {"cspn", "bd-c", "1-shot", "5-shot"} <= set(texts(svg))
 
 
 def test_epochs_are_whole_numbers_from_one_even_if_there_is_one():

@@ -18,7 +18,6 @@ from protorect.report.comparison import accuracy_against_speed, rank_diagram
 from protorect.report.plots.accuracy import (
     Curve,
     accuracy_against_z,
-    accuracy_dots,
     confusion_plot,
     curves_on_log_axis,
     grouped_bars,
@@ -44,7 +43,6 @@ COMPARISON = Comparison(("cspn", "bd-c"), (Column("set", "balanced", 1, tuple(RE
 
 PLOTS = {
     "accuracy_against_z": lambda: accuracy_against_z([CURVE], "Title", (0, 5)),
-    "accuracy_dots": lambda: accuracy_dots(RESULTS),
     "curves_on_log_axis": lambda: curves_on_log_axis([CURVE], ("x", "y"), ("level", 2.5), "Title"),
     "grouped_bars": lambda: grouped_bars(
         ["N' = 0", "N' = 1"], {"a": ([90, 80], [1, 2]), "b": ([95, 85], [1, 1])}, "%", "Title"

@@ -6,8 +6,6 @@ the samples' inner products (their Gram matrix). Where a task has fewer samples 
 Otherwise `FeatureSpan` keeps the vectors w_k, and an iteration passes over the samples.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import accumulate
@@ -44,7 +42,7 @@ class Span(ABC):
         """Squared norms (tasks, ways, 1) of directions whose `products` are known."""
 
     @abstractmethod
-    def first(self, n: int) -> Span:
+    def first(self, n: int) -> "Span":
         """The span of the first n samples alone."""
 
     def cosines(self, directions: Tensor) -> Tensor:
@@ -82,7 +80,7 @@ class GramSpan(Span):
     def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
         return (directions * products).sum(dim=-1, keepdim=True).clamp_min_(0)
 
-    def first(self, n: int) -> Span:
+    def first(self, n: int) -> "Span":
         return GramSpan(self._gram[..., :n, :n])
 
 
@@ -105,19 +103,19 @@ class FeatureSpan(Span):
     def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
         return directions.square().sum(dim=-1, keepdim=True)
 
-    def first(self, n: int) -> Span:
+    def first(self, n: int) -> "Span":
         ends = accumulate(self._sizes)
         return FeatureSpan([p for p, end in zip(self._parts, ends, strict=True) if end <= n])
 
 
-def span_of(samples: Tensor) -> Span:
+def span_of(samples: Tensor) -> "Span":
     """The span of samples (tasks, n, dim), which are not normalized."""
     if samples.shape[1] <= samples.shape[2]:
         return GramSpan(samples @ samples.mT)
     return FeatureSpan([UnitRows.raw(samples)])
 
 
-def centered_span(support: UnitRows, query: UnitRows, weights: Tensor) -> Span:
+def centered_span(support: UnitRows, query: UnitRows, weights: Tensor) -> "Span":
     """The span of the samples minus a center, renormalized.
 
     The center is the weighted sum of the support, weights (tasks, 1, n_support).

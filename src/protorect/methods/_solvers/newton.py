@@ -6,8 +6,6 @@ the dimension, and only the inner products K = X X' are needed. Two such points 
 product <A, K A'> + <b, b'>, that of their weights and biases.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -27,7 +25,7 @@ class _Point(NamedTuple):
     bias: Tensor
     logits: Tensor
 
-    def add(self, step_size: Tensor, direction: _Point) -> _Point:
+    def add(self, step_size: Tensor, direction: "_Point") -> "_Point":
         return _Point(*(x + step_size * d for x, d in zip(self, direction, strict=True)))
 
 

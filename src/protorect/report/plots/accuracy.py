@@ -13,7 +13,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from protorect.evaluation.evaluate import Result
 from protorect.report.style import (
     BLUE,
     INK,
@@ -124,27 +123,6 @@ def grouped_bars(
         axes.grid(visible=False, axis="x")
         axes.set(ylabel=unit, ylim=(max(0.0, np.floor(lowest / 5) * 5 - 5), 100))
         add_legend(axes, handles, title)
-        return to_svg(figure)
-
-
-def accuracy_dots(results: Sequence[Result]) -> str:
-    """Plot the accuracy of every method as a dot with its 95 % interval, one series per shot."""
-    methods = list(dict.fromkeys(result.method for result in results))
-    shots = list(dict.fromkeys(result.shot for result in results))
-    with new_figure(5.6, 1.5 + 0.36 * len(methods)) as (figure, axes):
-        handles = []
-        for shot, (color, marker) in zip(shots, series_styles(len(shots)), strict=True):
-            of_shot = [result for result in results if result.shot == shot]
-            rows = [methods.index(result.method) for result in of_shot]
-            accuracies, ci95 = zip(*((r.accuracy, r.ci95) for r in of_shot), strict=True)
-            style: dict[str, Any] = {"color": color, "marker": marker, "ls": "none"}
-            axes.errorbar(accuracies, rows, xerr=ci95, markersize=6, capsize=4, **style)
-            handles.append(Line2D([], [], **style, label=f"{shot}-shot"))
-        axes.set_yticks(range(len(methods)), methods)
-        axes.set(ylim=(len(methods) - 0.5, -0.5), xlabel="accuracy in %, bars: 95 % intervals")
-        axes.grid(visible=False, axis="y")
-        axes.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-        add_legend(axes, handles)
         return to_svg(figure)
 
 
