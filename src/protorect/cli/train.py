@@ -1,10 +1,10 @@
 """Train a backbone with a cosine classifier on the base classes, as the paper does.
 
-PACKED is what `protorect prepare` made. Settings come from the defaults (the paper's recipe), a
-TOML file and --set; later ones override earlier ones. --resume continues an interrupted run and
-reaches the same weights.
+PACKED is a folder that `protorect prepare` made. Settings come from the defaults (the paper's
+recipe), then a TOML file, then --set; the last one counts. --resume continues an interrupted run
+and reaches the same weights as without the interruption.
 
-Several processes or machines share every batch when torchrun starts them, on CUDA one device each:
+To split every batch over several processes or machines (on CUDA, one device each), use torchrun:
   torchrun --nproc-per-node 2 -m protorect train PACKED --out RUN --device cuda
 All need access to PACKED and RUN. Each process augments its own part of the batch. BatchNorm uses
 the whole batch on CUDA and each process's part on CPU; DropBlock uses each process's part.
@@ -28,15 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("packed", metavar="PACKED", type=Path)
     add("--backbone", metavar="NAME", help="conv64, conv128, conv256, resnet12, wrn28-10 (conv64)")
     add("--out", type=Path, required=True, metavar="RUN", help="the folder of the run")
-    add("--config", type=Path, metavar="F.toml", help="file of settings")
-    add("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; repeat")
+    add("--config", type=Path, metavar="F.toml", help="TOML file of settings")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; repeatable")
     add("--resume", action="store_true", help="continue the run in RUN")
     add("--tensorboard", action="store_true", help="also write event files, into RUN/tensorboard")
     add("--device", default="cpu", help="where to compute, as a torch device (cpu)")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train, and print the figures of each epoch."""
+    """Train, print loss and accuracy of each epoch, and finally the path of the best weights."""
     with process_group(options.device) as (processes, device), ExitStack() as stack:
         config = read_config(options.config, options.set)
         if options.backbone is not None:

@@ -29,15 +29,15 @@ from protorect.training.loop import StepReport, train
 
 BASE, NOVEL = (0, 1, 2, 3, 4), (5, 6, 7, 8, 9)  # the first half to train on, the second to test on
 WAY, QUERY = len(NOVEL), 15
-# Size, turns and rates were chosen with the halves swapped: trained on 5 to 9, tested on 0 to 4.
-SIZE = 48  # of the packed pictures: four poolings leave 3 x 3 positions
+# SIZE, TURNS and the rate were tuned with the halves swapped: trained on 5 to 9, tested on 0 to 4.
+SIZE = 48  # side of the packed pictures; conv64 pools it four times, to 3 x 3 positions
 TURNS = 4  # rotations of a base digit by 90 degrees, each a class of its own, as with Omniglot
 _WHITE = 16  # the highest of scikit-learn's gray values
 _STEPS, _BATCH, _HIGHEST_RATE = 20, 64, 0.02
 
 
 class Plan(NamedTuple):
-    """A training, and the episodes of the novel digits, all from one seed."""
+    """The training recipe and the episodes of the novel digits, all from one seed."""
 
     seed: int
     recipe: TrainingConfig
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
     @classmethod
     def of(cls, episodes: int, epochs: int, seed: int = 0) -> Self:
-        """Plan numbers of episodes and epochs; raise OptionError for an invalid one."""
+        """Plan this many episodes and epochs; raise OptionError if a number is invalid."""
         recipe = TrainingConfig(
             backbone="conv64",
             seed=seed,
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
             precision="float32",
         )
         labels = load_digits().target
-        novel = np.sort(labels[np.isin(labels, NOVEL)])  # as they are packed: class after class
+        novel = np.sort(labels[np.isin(labels, NOVEL)])  # in the packed order: class by class
         sampled = sample_episodes(
             novel, way=WAY, shot=max(SHOTS), query=QUERY, episodes=episodes, seed=seed
         )
@@ -75,7 +75,7 @@ class Learned:
     base_classes: int
     features: NDArray[Any]  # (n, dim)
     labels: NDArray[Any]  # (n,)
-    pictures: NDArray[np.uint8]  # (n, size, size), with ink as high values
+    pictures: NDArray[np.uint8]  # (n, size, size), bright strokes on black
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class DemoResult:
 
     plan: Plan
     learned: Learned
-    by_pixels: ByShot  # of the methods of the paper, on pixels
-    by_network: ByShot  # the same, on the features of the network
-    over_z: Curves  # of bd-i for every Z
-    against_z: Mapping[str, Any]  # the data of their plots, with what eq. (25) expects
+    by_pixels: ByShot  # results of the paper's methods on pixels
+    by_network: ByShot  # the same on features of the trained network
+    over_z: Curves  # results of bd-i for every Z
+    against_z: Mapping[str, Any]  # plot data: accuracy at each Z, measured and by eq. (25)
 
 
 def learn(
@@ -120,11 +120,11 @@ def learn(
 
 
 def pack_digits(folder: Path) -> PackedDataset:
-    """Write the digits as class folders, train and test, and pack them into `folder`/packed."""
+    """Write class folders of digits, in train/ and test/, and pack them into `folder`/packed."""
     digits = load_digits()
     for number, (gray, label) in enumerate(zip(digits.images, digits.target, strict=True)):
         pixels = np.rint(gray * (255 / _WHITE)).astype(np.uint8)
-        classes = {f"test/{label}": 0}  # folders and how often the picture is turned
+        classes = {f"test/{label}": 0}  # class folder: number of quarter turns
         if label in BASE:
             classes = {f"train/{label} turned {90 * turn}": turn for turn in range(TURNS)}
         for name, turn in classes.items():
@@ -142,5 +142,5 @@ def measure(plan: Plan, learned: Learned, progress: Progress | None = None) -> D
     first, second = (part_of(progress, start, 2 * half) for start in (0, half))
     results = evaluate(pixels, labels, PAPER, shot=SHOTS, episodes=episodes, progress=first)
     by_pixels = {(one.method, one.shot): one for one in results}
-    by_network = accuracy_over_z(features, labels, PAPER, episodes, second)
-    return DemoResult(plan, learned, by_pixels, *by_network)
+    by_network, over_z, against_z = accuracy_over_z(features, labels, PAPER, episodes, second)
+    return DemoResult(plan, learned, by_pixels, by_network, over_z, against_z)

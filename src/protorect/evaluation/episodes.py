@@ -1,7 +1,7 @@
 """Few-shot episodes: sampled with a seed, checked, saved and loaded.
 
 An episode is a set of rows of a feature table: a few labeled ones per class (the support) and
-unlabeled ones (the queries). A file of episodes gives two programs the same tasks.
+unlabeled ones (the queries). Saved episodes let two programs run on the same tasks.
 """
 
 import os
@@ -20,7 +20,7 @@ from protorect.errors import DataError, OptionError
 from protorect.evaluation.draws import MANY, Ints, draw_distinct
 
 DISTRACTOR = -1  # the class position of a query that belongs to none of the episode's classes
-_BYTES_PER_SAMPLE = 40  # at most, while episodes are sampled
+_BYTES_PER_SAMPLE = 40  # upper bound of the memory that sampling takes
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Episodes:
         highest = max(self.support.max(), self.query.max())
         if lowest < 0 or highest >= len(labels):
             raise DataError(
-                f"these episodes use rows {lowest} .. {highest}, the features have {len(labels)} "
-                "rows: they were sampled from another feature file."
+                f"these episodes use rows {lowest} .. {highest}; the features have {len(labels)} "
+                "rows, so they were sampled from another feature file."
             )
         classes = np.unique(labels, return_inverse=True)[1]
         support, query = classes[self.support], classes[self.query]
@@ -157,7 +157,7 @@ def sample_episodes(
     """Sample episodes from labeled rows; support and queries never share a row.
 
     The queries of an episode come class by class, distractors last. They are sampled before the
-    support, so that with balanced classes a smaller `shot` gives the same episodes with fewer
+    support, so that without `dirichlet` a smaller `shot` gives the same episodes with fewer
     support samples.
 
     Parameters
@@ -174,7 +174,7 @@ def sample_episodes(
         If given, the way x query queries are distributed over the classes in proportions from a
         Dirichlet distribution with this concentration, as far as the classes have samples.
     distractors
-        Number of further classes per episode, whose `query` samples each have no correct class.
+        Number of additional classes per episode, each with `query` queries and no support.
 
     Examples
     --------
@@ -190,13 +190,13 @@ def sample_episodes(
     check_whole("distractors", distractors)
     check_whole("seed", seed)
     if dirichlet is not None and not (isinstance(dirichlet, Real) and 0 < dirichlet <= 1e6):
-        raise OptionError(f"dirichlet is {dirichlet!r}; it must be above 0, and 1e6 at most.")
+        raise OptionError(f"dirichlet is {dirichlet!r}; it must be above 0 and at most 1e6.")
     names, rows, starts, sizes = _rows_by_class(np.asarray(labels))
     _check_enough(names, sizes, way + distractors, shot, query)
-    samples_in_all = episodes * (way + distractors) * (shot + query)
-    if samples_in_all * _BYTES_PER_SAMPLE > physical_memory():
+    n_samples = episodes * (way + distractors) * (shot + query)
+    if n_samples * _BYTES_PER_SAMPLE > physical_memory():
         raise OptionError(
-            f"episodes of {samples_in_all:,} samples in all do not fit into memory. Ask for fewer "
+            f"episodes with {n_samples:,} samples in total do not fit into memory. Ask for fewer "
             "episodes at a time, with another seed each time."
         )
 
@@ -208,16 +208,16 @@ def sample_episodes(
         proportions = rng.dirichlet(np.full(way, dirichlet), size=episodes)
         counts[:, :way] = _whole_counts(proportions, way * query, sizes[classes[:, :way]] - shot)
 
-    most = int(counts.max())
-    samples = draw_distinct(rng, sizes[classes.ravel()], most + shot, shuffle=most > MANY)
-    samples = samples.reshape(*classes.shape, most + shot) + starts[classes][..., None]
+    max_query = int(counts.max())
+    samples = draw_distinct(rng, sizes[classes.ravel()], max_query + shot, shuffle=max_query > MANY)
+    samples = samples.reshape(*classes.shape, max_query + shot) + starts[classes][..., None]
     # The first samples of a class are its queries, the next ones its support.
-    is_query = np.arange(most) < counts[..., None]  # (episodes, way + distractors, most)
+    is_query = np.arange(max_query) < counts[..., None]  # (episodes, way + distractors, max_query)
     support_places = counts[:, :way, None] + np.arange(shot)  # (episodes, way, shot)
     positions = np.append(np.arange(way), np.full(distractors, DISTRACTOR))[:, None]
     return Episodes(
         support=rows[np.take_along_axis(samples[:, :way], support_places, axis=-1)],
-        query=rows[samples[..., :most][is_query]].reshape(episodes, -1),
+        query=rows[samples[..., :max_query][is_query]].reshape(episodes, -1),
         query_way=np.broadcast_to(positions, is_query.shape)[is_query].reshape(episodes, -1),
     )
 
@@ -225,7 +225,7 @@ def sample_episodes(
 def _rows_by_class(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints, Ints, Ints]:
     """Class names, row numbers sorted by class, and start and size of each class in them."""
     if labels.ndim != 1 or len(labels) == 0:
-        raise DataError(f"labels must be one per row, (n,), got shape {labels.shape}.")
+        raise DataError(f"labels must be (n,), one per row, got shape {labels.shape}.")
     names, numbers, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     rows = np.argsort(numbers, kind="stable")
     return names, rows, np.cumsum(sizes) - sizes, sizes
@@ -239,10 +239,10 @@ def _check_enough(names: NDArray[Any], sizes: Ints, classes: int, shot: int, que
         )
     short = np.flatnonzero(sizes < shot + query)
     if len(short):
-        others = f" (and {len(short) - 1} other classes)" if len(short) > 1 else ""
+        others = f" ({len(short) - 1} more classes are too small)" if len(short) > 1 else ""
         raise DataError(
-            f"class {names[short[0]]} has {sizes[short[0]]} samples{others}, {shot} shots and "
-            f"{query} queries need {shot + query}. Ask for fewer, or leave the class out."
+            f"class {names[short[0]]} has {sizes[short[0]]} samples; {shot} shots and {query} "
+            f"queries need {shot + query}{others}. Ask for fewer, or leave such classes out."
         )
 
 
@@ -253,7 +253,7 @@ def _has_repeats(numbers: Ints) -> bool:
 
 
 def _whole_counts(proportions: NDArray[np.float64], total: int, capacity: Ints) -> Ints:
-    """Whole numbers (episodes, way) near proportions x total, with that sum, within the capacity.
+    """Integers (episodes, way) near proportions x total that sum to total, each within capacity.
 
     Rounded by the largest remainders. What exceeds the capacity of a class goes to the classes
     with the largest proportions that have capacity left.

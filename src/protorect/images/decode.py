@@ -1,4 +1,4 @@
-"""Decode pictures of any kind to square uint8 arrays, within fixed limits of size."""
+"""Decode pictures to square uint8 arrays; refuse unknown formats and too many pixels."""
 
 import io
 import warnings
@@ -12,10 +12,10 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 from protorect.images.stored import UnreadableError
 
 MAX_PIXELS = 100_000_000
-# The formats of photographs and drawings. Others that Pillow reads run programs (EPS) or are
-# rarely meant as pictures.
+# The formats of photographs and drawings. Of the others that Pillow reads, EPS runs a program and
+# the rest are rarely meant as pictures.
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
-_UPRIGHT = {
+_UPRIGHT = {  # EXIF orientation: what turns the picture upright
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -24,7 +24,7 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_DETAIL = 2  # a JPEG is decoded at this many times the final size or more, then resized
+_DETAIL = 2  # decode a JPEG at no less than this multiple of the final size, then resize
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def decode(
     """
     if not data:
         raise UnreadableError("empty file")
-    # What Pillow warns of is an error below or does not matter. The filter is never removed:
+    # What Pillow warns of raises an error below, or does not matter. The filter is never removed:
     # `catch_warnings` restores the wrong filters when several threads use it.
     warnings.filterwarnings("ignore", module=r"PIL\.")
     try:
@@ -108,7 +108,7 @@ def _eight_bit_opaque(image: Image.Image) -> Image.Image:
         transparent = image.convert("RGBA")
         white = Image.new("RGBA", transparent.size, "white")
         return Image.alpha_composite(white, transparent).convert("RGB")
-    if image.mode == "P":  # by way of RGB even to grays: a palette may hold colors
+    if image.mode == "P":  # to RGB even if grayscale is asked for: a palette may hold colors
         return image.convert("RGB")
     return image
 

@@ -28,7 +28,7 @@ never their labels. Features are normalized unless stated otherwise. Options fol
 
 
 def about(method: BaseMethod) -> list[str]:
-    """Paragraphs of the method's module docstring: title, source, ..., and what it assumes."""
+    """Paragraphs of the method's module docstring: title, source, ..., assumptions."""
     text = inspect.getdoc(sys.modules[method.function.__module__]) or ""
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
@@ -45,11 +45,11 @@ def method_text(method: BaseMethod, width: int = 100) -> str:
 
 
 def methods_page() -> str:
-    """docs/methods.md."""
-    everyone: list[BaseMethod] = [*METHODS.values(), *PICTURE_METHODS.values()]
-    rows = "".join(f"| `{m.name}` | {m.family} | {m.summary} |\n" for m in everyone)
-    families = groupby(everyone, key=lambda m: m.function)
-    return HEAD + rows + "".join(_section(list(family)) for _, family in families)
+    """The text of docs/methods.md."""
+    methods: list[BaseMethod] = [*METHODS.values(), *PICTURE_METHODS.values()]
+    rows = "".join(f"| `{m.name}` | {m.family} | {m.summary} |\n" for m in methods)
+    groups = groupby(methods, key=lambda m: m.function)
+    return HEAD + rows + "".join(_section(list(group)) for _, group in groups)
 
 
 def _section(methods: list[BaseMethod]) -> str:

@@ -3,12 +3,12 @@
 Yan Wang, Wei-Lun Chao, Kilian Q. Weinberger, Laurens van der Maaten: "SimpleShot: Revisiting
 Nearest-Neighbor Classification for Few-Shot Learning", 2019. Their best variant, CL2N,
 subtracts the mean feature of the base classes, normalizes, and takes the nearest class mean by
-Euclidean distance. The base mean is not in the episodes: give it as `base_mean`, in Python, or name
-a feature file of the base classes with `--base` of the command. Without it nothing is subtracted
+Euclidean distance. Episodes do not contain the base mean: give it as `base_mean` in Python, or on
+the command line a feature file of the base classes as `--base`. Without it nothing is subtracted
 (their L2N), or, with `centre=support`, the mean of the support.
 
-Assumes nothing about the queries. Centering on the support assumes as many samples in every class,
-and with few samples removes part of the differences between classes.
+Assumes nothing about the queries. Centering on the support assumes the same number of samples in
+every class, and if there are few, removes part of the differences between classes.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def _finite_numbers(given: Any) -> tuple[float, ...]:
             "base_mean must be one finite number per dimension, as "
             "base_features.mean(axis=0) gives."
         )
-    return tuple(numbers.tolist())  # can be hashed
+    return tuple(numbers.tolist())  # a tuple, to be hashable
 
 
 class SimpleShotOptions(Parameters):
@@ -63,7 +63,7 @@ class SimpleShotOptions(Parameters):
 def simpleshot(
     support: Features, labels: Tensor, query: Features, ways: int, options: SimpleShotOptions
 ) -> Tensor:
-    """Minus squared distances to the class means, up to a constant per query."""
+    """Negative squared distances to the class means, up to a constant per query."""
     if options.centre == "support" or options.base_mean is not None:
         support, query = UnitRows.raw(support), UnitRows.raw(query)
         mean = _base_mean(options, support) if options.base_mean else support.mean().unsqueeze(-2)

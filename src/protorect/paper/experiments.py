@@ -54,8 +54,8 @@ def _settings(
 ) -> list[Setting]:
     """Every combination of data sets, backbones, ways and numbers of distractor classes."""
     return [
-        Setting(FeatureSet(dataset, backbone), way, episodes, number)
-        for dataset, backbone, way, number in product(datasets, backbones, ways, distractors)
+        Setting(FeatureSet(dataset, backbone), way, episodes, n_distractors)
+        for dataset, backbone, way, n_distractors in product(datasets, backbones, ways, distractors)
     ]
 
 

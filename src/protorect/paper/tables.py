@@ -11,7 +11,7 @@ from protorect.paper.texts import DATASETS, WEIGHTING_NAMES, common_names, prose
 from protorect.report.page import Element
 from protorect.report.table import Table
 
-# The methods that are compared with a published system: itself and its variant.
+# Published system: the methods compared with it, which are our version of it and a variant.
 VARIANTS = {
     "bd-cspn": ("bd-cspn", "bd-cspn-classes"),
     "bd-i": ("bd-i", "bd-i:weighting=classes"),
@@ -24,8 +24,8 @@ NOTE_MARKS = ("¹", "²", "³", "⁴")
 def agreement(printed: Value, measured: Value) -> str:
     """Whether a measured number agrees with the printed one: "within", "above" or "below".
 
-    "within" is a difference no larger than its 95 % interval, as far as intervals are known: many
-    printed numbers have none.
+    "within" means that the 95 % interval of their difference contains zero. A number that was
+    printed without an interval counts as exact.
     """
     difference = measured.mean - printed.mean
     if abs(difference) <= math.hypot(measured.ci95 or 0.0, printed.ci95 or 0.0):
@@ -34,7 +34,7 @@ def agreement(printed: Value, measured: Value) -> str:
 
 
 def agreement_counts(measured: ByKey, method: str) -> Counter[str]:
-    """How often each agreement occurs among the printed numbers a method is compared with."""
+    """How many of a method's numbers are "within", "above" and "below" the printed ones."""
     return Counter(
         agreement(printed, measured[own, shot].estimate)
         for (key, shot), printed in published_values().items()
@@ -53,7 +53,7 @@ def _any_shot(key: Key, measured: ByKey) -> bool:
 
 
 def is_measured(table: PublishedTable, measured: ByKey) -> bool:
-    """Whether a number of a published table was measured."""
+    """Whether any number of a published table was measured here."""
     keys = (key for row in table.rows for key in _compared_keys(row.key))
     return any(_any_shot(key, measured) for key in keys)
 
@@ -115,7 +115,7 @@ def not_in_paper(numbers: Sequence[Measurement], tables: Sequence[PublishedTable
 
 
 def rank(dataset: str, accuracy: float) -> int:
-    """Rank of an accuracy among the seven systems of the leaderboard on one data set."""
+    """Rank of an accuracy on one data set among the seven systems of Meta-Dataset's leaderboard."""
     board = load_toml("published.toml")["leaderboard"]
     column = board["columns"].index(dataset)
     return 1 + sum(int(system[column] > accuracy) for system in board["systems"].values())

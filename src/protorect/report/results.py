@@ -15,7 +15,7 @@ COLUMNS = ("method", "way", "shot", "query", "episodes", "accuracy", "ci95", "se
 
 
 def results_table(results: Sequence[Result], caption: str) -> Table:
-    """One row per method: per shot the accuracy and the paired difference to the first method."""
+    """One row per method: for each shot, accuracy and paired difference to the first method."""
     shots = list(dict.fromkeys(result.shot for result in results))
     methods = list(dict.fromkeys(result.method for result in results))
     by_key = {(result.method, result.shot): result for result in results}
@@ -61,7 +61,7 @@ def results_csv(results: Iterable[Result]) -> str:
 
 
 def result_record(result: Result) -> dict[str, Any]:
-    """One result as JSON and CSV have it."""
+    """One result as a dict, as it is written to JSON and CSV."""
     return {column: _without_nan(getattr(result, column)) for column in COLUMNS}
 
 

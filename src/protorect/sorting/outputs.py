@@ -26,8 +26,8 @@ def write_outputs(
 ) -> Evaluation | None:
     """Write tables, evaluation and contact sheet of all pictures in a sorted folder.
 
-    `problems` are the pictures that could not be read or placed; with `evaluate` the folders that
-    the pictures came from are their true labels. `progress` counts thumbnails.
+    `problems` are the pictures that could not be read or placed. `evaluate` takes the folder that
+    a picture came from as its true label. `progress` counts thumbnails.
     """
     folder.clear(OUTPUTS)
     rows = [(rounded(one.prediction), printable(one.target)) for one in folder.placements]

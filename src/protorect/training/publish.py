@@ -28,8 +28,8 @@ def publish(
 ) -> tuple[Path, Path]:
     """Write the best weights of the run in folder `run` and their model card into folder `out`.
 
-    The files are NAME.safetensors and NAME.md; `results` is the JSON file of `protorect evaluate`
-    on features by these weights.
+    The files are NAME.safetensors and NAME.md; `results` is the JSON file that `protorect
+    evaluate` wrote for features extracted with these weights.
     """
     if not _NAME.fullmatch(name):
         raise OptionError(f"{name!r} is no name for weights; use a-z, 0-9, - and . only.")
@@ -46,7 +46,7 @@ def publish(
 
 
 def _read_results(path: Path, digest: str) -> tuple[str, list[dict[str, Any]]]:
-    """The split and its results; refused if they are known to be those of other weights."""
+    """The split and its results; DataError if the file says that it measured other weights."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         results = [
@@ -60,7 +60,7 @@ def _read_results(path: Path, digest: str) -> tuple[str, list[dict[str, Any]]]:
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not what `protorect evaluate --json` writes.") from error
     if made_by["weights"] != digest:
-        raise DataError(f"{path} was measured with other weights; evaluate these.")
+        raise DataError(f"{path} was measured with other weights; evaluate these weights.")
     if not results:
         raise DataError(f"{path} holds no results.")
     return made_by["split"], results

@@ -15,7 +15,7 @@ _HIDDEN = (".", "__MACOSX")
 def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> DatasetPictures:
     """Take each folder directly in the root as a class, with its pictures at any depth.
 
-    If those folders are called train, val and test, the class folders are inside of them.
+    If all of those are split folders (train, val, test), the class folders are inside them.
     """
     listing = list_pictures(root, scratch)
     tops = {folder.split("/")[0] for folder in listing.folders}
@@ -35,7 +35,7 @@ def _from_split_folders(listing: Listing) -> DatasetPictures:
         if name in by_class:
             raise DataError(
                 f"class {name} is in {folder} and in another split; in few-shot learning a class "
-                "belongs to one. Put the class folders side by side and use --split."
+                "belongs to one split only. Put the class folders side by side and use --split."
             )
         by_class[name] = pictures
         split[_SPLIT_FOLDERS[folder]] += (name,)
@@ -43,7 +43,7 @@ def _from_split_folders(listing: Listing) -> DatasetPictures:
 
 
 def _group(listing: Listing, depth: int) -> DatasetPictures:
-    """Take each folder at this depth, 1 for those in the root, as a class."""
+    """Take each folder at this depth as a class; folders directly in the root have depth 1."""
     classes = [
         folder
         for folder in listing.folders

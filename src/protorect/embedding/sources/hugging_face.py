@@ -13,7 +13,7 @@ DEFAULT_SIZE = 224
 
 
 class PooledModel(Backbone):
-    """A vision model of transformers; `pooler_trained` says whether its pooled output is usable."""
+    """A vision model of transformers; without `pooler_trained`, its pooled output is not used."""
 
     def __init__(self, name: str, size: int, model: nn.Module, pooler_trained: bool) -> None:
         super().__init__(name, 3, size)
@@ -21,7 +21,7 @@ class PooledModel(Backbone):
         self._pooler_trained = pooler_trained
 
     def features(self, images: Tensor) -> Tensor:
-        """The image features, the pooled output, or the first token of the last layer."""
+        """Image features, else trained pooled output, else first token or mean over positions."""
         image_features = getattr(self.model, "get_image_features", self.model)
         output = image_features(images)
         if isinstance(output, Tensor):
@@ -34,7 +34,7 @@ class PooledModel(Backbone):
 
 
 def load_hugging_face(name: str) -> TrainedBackbone:
-    """Load a model by its name on the hub, or from a folder, with the preprocessing it states."""
+    """Load a model by its name on the hub, or from a folder, with its own preprocessing."""
     with needs_extra("hf: models need transformers", "hf"):
         from transformers import AutoModel
         from transformers.image_processing_base import ImageProcessingMixin

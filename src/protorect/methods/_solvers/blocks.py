@@ -1,6 +1,6 @@
-"""Methods on materialized samples: unit-length features in one tensor, a block of tasks at a time.
+"""Run a method on one block of tasks after another, each as a tensor of normalized features.
 
-For methods that pass over the same samples many times.
+For methods that pass over the same samples many times; others use `UnitRows` without copying.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,11 +21,11 @@ BlockFunction = Callable[[Tensor, Tensor, Any], Tensor]
 
 
 def blockwise(*, in_cache: bool = False) -> Callable[[BlockFunction], Callable[..., Tensor]]:
-    """Make a method of a function on blocks of tasks.
+    """Turn a function on one block of tasks into a method on any number of tasks.
 
     The function gets the samples (tasks, n_support + n_query, dim) of unit length, support first,
-    and the members (tasks, ways, n_support), 1 where a sample belongs to a class, else 0. Blocks
-    that stay `in_cache` are several times faster where every step reads all samples.
+    and the members (tasks, ways, n_support), 1 where a sample belongs to a class, else 0. With
+    `in_cache`, blocks fit the cores' caches: several times faster if each step reads all samples.
     """
 
     def decorate(function: BlockFunction) -> Callable[..., Tensor]:
@@ -51,7 +51,7 @@ def blocks(
     tasks, n_query, dim = query.rows.shape
     n, dtype = labels.shape[-1] + n_query, query.scale.dtype
     members = membership(labels, ways).mT.to(dtype).expand(tasks, -1, -1)
-    # The samples, and a few numbers per class and dimension, and per class and sample
+    # The samples, and room for four arrays each of (ways, dim) and (ways, n)
     task_bytes = (n * dim + 4 * ways * (dim + n)) * dtype.itemsize
     size = max(1, max_bytes // task_bytes)
     if size > torch.get_num_threads():
