@@ -12,13 +12,15 @@ from protorect.datasets.packed import FORMAT, VERSION
 SIDE, CLASSES = 28, 4
 
 
-def pack_noise(folder, count, seed=0, *, classes=CLASSES, splits=("test",), dataset="folder"):
+def pack_noise(
+    folder, count, seed=0, *, classes=CLASSES, splits=("test",), dataset="folder", side=SIDE
+):
     """A packed data set as `protorect prepare` makes it: splits of grayscale noise."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     described = {}
     for split in splits:
-        images = rng.integers(0, 256, (count, SIDE, SIDE, 1), dtype=np.uint8)
+        images = rng.integers(0, 256, (count, side, side, 1), dtype=np.uint8)
         np.save(folder / f"{split}.npy", images)
         np.save(folder / f"{split}-labels.npy", np.arange(count) * classes // count)
         names = [f"{split} class {label}" for label in range(classes)]
@@ -28,7 +30,7 @@ def pack_noise(folder, count, seed=0, *, classes=CLASSES, splits=("test",), data
         "format": FORMAT,
         "version": VERSION,
         "dataset": dataset,
-        "size": SIDE,
+        "size": side,
         "channels": 1,
         "flip": False,
         "crop_padding": 0,

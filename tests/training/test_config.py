@@ -50,6 +50,8 @@ def test_a_file_changes_the_defaults_and_settings_change_the_file(tmp_path):
         ("rates=0.1", "rates is 0.1; it must be a list of [epoch, rate]"),
         ("rates=[[1, 0.1]]", "points (epoch, rate) from epoch 0 on, in order"),
         ("rates=[[0, 0.1], [5, -1]]", "points (epoch, rate) from epoch 0 on, in order"),
+        ("sizes=[[0, 28.5]]", "sizes is [[0, 28.5]]; it must be a list of [epoch, side], whole"),
+        ("sizes=[[3, 28]]", "points (epoch, side) from epoch 0 on, in order"),
         ("flip=maybe", "flip is 'maybe'; it must be bool | None"),
     ],
 )

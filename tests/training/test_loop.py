@@ -7,8 +7,11 @@ import pytest
 import torch
 
 from helpers.in_processes import CommandProcess
-from protorect import DataError
+from helpers.packed import pack_noise
+from protorect import DataError, OptionError
 from protorect._utils.checkpoint import load_tensors
+from protorect.backbones.resnet12 import ResNet12
+from protorect.backbones.weights import TrainedBackbone
 from protorect.cli import main
 from protorect.datasets.prepare import prepare
 from protorect.training.config import TrainingConfig, updated
@@ -179,7 +182,8 @@ def test_without_validation_classes_the_last_epoch_is_the_best(unvalidated, tmp_
     assert all("validation" not in line for line in run.epochs_logged())
     best, last = load_tensors(run.best), load_tensors(run.last)[0]
     assert best[1]["epoch"] == 3
-    assert all(torch.equal(last[f"model.backbone.{name}"], t) for name, t in best[0].items())
+    for name, tensor in TrainedBackbone.load(run.best).backbone.state_dict().items():
+        assert torch.equal(last[f"model.backbone.{name}"], tensor)
 
 
 def test_the_best_epoch_is_the_one_with_the_best_validation(packed, tmp_path, monkeypatch):
@@ -196,3 +200,24 @@ def test_a_diverging_loss_is_reported(packed, tmp_path):
     config = updated(QUICK, {"rates": [[0, 1e30]]})
     with pytest.raises(DataError, match=r"the loss is (nan|inf) in epoch 1, step \d"):
         train(packed, tmp_path / "run", config)
+
+
+def test_early_epochs_see_smaller_pictures(tmp_path, monkeypatch):
+    packed = pack_noise(tmp_path / "packed", 16, splits=("train",), side=32)
+    seen = []
+
+    def features(self, images):
+        seen.append(images.shape[-1])
+        return images.mean(dim=(2, 3)).repeat(1, self.dim) * self.blocks[0].shortcut[0].weight.sum()
+
+    monkeypatch.setattr(ResNet12, "features", features)
+    sizes = ((0, 28), (1, 32))
+    config = TrainingConfig("resnet12", epochs=2, batch_size=16, rates=((0, 0.0),), sizes=sizes)
+    train(packed, tmp_path / "run", config)
+    assert seen == [28, 32]
+
+
+def test_sizes_are_checked_before_the_run_is_written(packed, tmp_path):
+    with pytest.raises(OptionError, match="conv64 takes pictures of one size only"):
+        train(packed, tmp_path / "run", updated(QUICK, {"sizes": [[0, 28]]}))
+    assert not (tmp_path / "run").exists()

@@ -8,6 +8,7 @@ import torch
 
 from protorect import DataError
 from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect.backbones.weights import TrainedBackbone
 from protorect.training.config import TrainingConfig, updated
 from protorect.training.loop import train
 from protorect.training.run import Run
@@ -73,3 +74,37 @@ def test_a_checkpoint_that_does_not_fit_is_refused(run, packed, tmp_path, damage
     damage(Run(tmp_path / "run").last)
     with pytest.raises(DataError, match=message):
         train(packed, tmp_path / "run", TINY, resume=True)
+
+
+def test_a_run_of_an_earlier_version_is_resumed(run, packed, tmp_path):
+    """Its run.json lacks the settings that were added since."""
+    shutil.copytree(run.folder, tmp_path / "run")
+    document = json.loads((run.folder / "run.json").read_text())
+    del document["config"]["sizes"]
+    (tmp_path / "run" / "run.json").write_text(json.dumps(document))
+    train(packed, tmp_path / "run", TINY, resume=True)
+
+
+def test_the_best_weights_keep_the_base_classifier(run):
+    """The training has one epoch, so the best weights are the last."""
+    classifier = TrainedBackbone.load(run.best).base_classifier
+    last = load_tensors(run.last)[0]
+    assert torch.equal(classifier.weight, last["model.head.weight"])
+    assert torch.equal(classifier.scale, last["model.head.scale"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base_classifier.weight": torch.zeros(8, 3)}, r"weight is \(8, 3\) instead of \(8, 64\)"),
+        ({"base_classifier.weight": torch.zeros(())}, r"weight is \(\) instead of"),
+        ({"base_classifier.bias": torch.zeros(8)}, "bias is unknown"),
+    ],
+)
+def test_a_base_classifier_that_does_not_fit_is_refused(run, tmp_path, changes, message):
+    tensors, config = load_tensors(run.best)
+    save_tensors(tmp_path / "w.safetensors", tensors | changes, config)
+    with pytest.raises(
+        DataError, match=f"the base classifier of .* does not fit conv64: .*{message}"
+    ):
+        TrainedBackbone.load(tmp_path / "w.safetensors")

@@ -1,8 +1,17 @@
 import numpy as np
 import pytest
 
+from protorect import OptionError
+from protorect.backbones.registry import build
 from protorect.training.config import TrainingConfig
-from protorect.training.schedule import batch_rows, derived_seed, learning_rate, steps_per_epoch
+from protorect.training.schedule import (
+    batch_rows,
+    check_sizes,
+    derived_seed,
+    learning_rate,
+    picture_size,
+    steps_per_epoch,
+)
 
 CYCLE = ((0, 0.1), (3, 1.0), (12, 0.0))
 LINEAR = TrainingConfig(rates=CYCLE, between_rates="linear")
@@ -57,3 +66,25 @@ def test_the_first_process_has_the_seeds_of_a_single_process():
     """Resuming a run of an earlier version needs the same numbers."""
     expected = int(np.random.SeedSequence([7, 1, 2]).generate_state(1, np.uint64)[0] >> 1)
     assert derived_seed(7, 1, 2, rank=0) == derived_seed(7, 1, 2) == expected
+
+
+def test_pictures_grow_at_the_epochs_of_the_recipe():
+    config = TrainingConfig(sizes=((0, 42), (8, 64), (12, 84)))
+    assert [picture_size(config, epoch, 84) for epoch in (0, 7, 8, 11, 12, 59)] == [
+        *(42, 42, 64, 64, 84, 84)
+    ]
+    assert picture_size(TrainingConfig(), 3, 84) == 84
+
+
+@pytest.mark.parametrize(
+    ("backbone", "sizes", "message"),
+    [
+        ("conv64", ((0, 84),), "conv64 takes pictures of one size only"),
+        ("resnet12", ((0, 42),), "the last and largest 84"),
+        ("resnet12", ((0, 96), (3, 84)), "the sides 96, 84"),
+        ("resnet12", ((0, 20), (3, 84)), "they must be 28 or more"),
+    ],
+)
+def test_sizes_that_do_not_fit_the_network_are_refused(backbone, sizes, message):
+    with pytest.raises(OptionError, match=message):
+        check_sizes(TrainingConfig(sizes=sizes), build(backbone, size=84))

@@ -15,6 +15,7 @@ class Backbone(nn.Module):
 
     dim: int  # set by the subclass
     preprocessing: Preprocessing | None = None  # of pretrained weights; else training decides
+    averages: bool = False  # whether it averages its last map, so that weights fit every size
     pixels_per_batch: int = 2**18  # in inference, where a pixel may need a kilobyte of memory
 
     def __init__(self, name: str, channels: int, size: int) -> None:

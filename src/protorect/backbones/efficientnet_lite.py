@@ -39,6 +39,7 @@ class EfficientNetLite0(Backbone):
     lie in 0 .. 6. A grayscale image is repeated in three channels.
     """
 
+    averages = True
     pixels_per_batch = 2**20  # twenty images of 224 x 224
 
     def __init__(self, name: str, channels: int, size: int) -> None:

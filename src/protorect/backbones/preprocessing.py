@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 _LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
 
@@ -24,6 +25,13 @@ class Preprocessing:
 def to_float(pixels: Tensor) -> Tensor:
     """Bytes (n, height, width, channels) as numbers in 0 .. 1, (n, channels, height, width)."""
     return pixels.permute(0, 3, 1, 2).to(torch.get_default_dtype()).div_(255)
+
+
+def resized(images: Tensor, side: int) -> Tensor:
+    """Images (n, channels, height, width) resized to `side` x `side`, averaged where reduced."""
+    if images.shape[2:] == (side, side):
+        return images
+    return interpolate(images, (side, side), mode="bilinear", antialias=True)
 
 
 def to_grayscale(images: Tensor) -> Tensor:

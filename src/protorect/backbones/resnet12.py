@@ -18,6 +18,8 @@ SLOPE = 0.1  # of LeakyReLU below zero
 class ResNet12(Backbone):
     """Four residual blocks of three convolutions, each followed by a max-pool."""
 
+    averages = True
+
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__(name, channels, size)
         shapes = zip((channels, *WIDTHS[:-1]), WIDTHS, DROP_BLOCKS, strict=True)

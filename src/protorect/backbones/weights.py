@@ -8,9 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+import torch
+from torch import Tensor
+
 from protorect._utils.checkpoint import check_fits, load_tensors
 from protorect._utils.parameters import LARGEST_SIZE
 from protorect.backbones.base import Backbone
+from protorect.backbones.cosine_classifier import CosineClassifier
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.pretrained import pretrained_weights
 from protorect.backbones.registry import BACKBONES, build
@@ -18,6 +22,7 @@ from protorect.errors import DataError, OptionError, unknown_name
 
 BEST_WEIGHTS = "best.safetensors"  # in the folder of a run
 WEIGHTS = "backbone"  # the kind of file that `load_tensors` checks
+BASE_CLASSIFIER = "base_classifier."  # begins the names of the base classifier's tensors
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class TrainedBackbone:
     backbone: Backbone
     preprocessing: Preprocessing
     bright_on_dark: bool = False  # trained on drawings with bright strokes on a dark background
+    base_classifier: CosineClassifier | None = None  # of the base classes, if the file has it
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> Self:
@@ -58,9 +64,11 @@ class TrainedBackbone:
             raise DataError(f"{path} cannot be used: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path} does not say which backbone it is: {error}.") from error
+        base = {n: tensors.pop(n) for n in list(tensors) if n.startswith(BASE_CLASSIFIER)}
         check_fits(tensors, backbone.state_dict(), f"{path} does not fit {backbone.name}")
         backbone.load_state_dict(tensors)
-        return cls(backbone, Preprocessing(mean, std), bright_on_dark)
+        classifier = _base_classifier(base, backbone, path) if base else None
+        return cls(backbone, Preprocessing(mean, std), bright_on_dark, classifier)
 
     @classmethod
     def _from_registry(cls, name: str, packaged: Iterable[str]) -> Self:
@@ -90,6 +98,18 @@ class TrainedBackbone:
             digest.update(f"{name} {array.dtype} {array.shape} ".encode())
             digest.update(array.tobytes())
         return digest.hexdigest()
+
+
+def _base_classifier(
+    tensors: dict[str, Tensor], backbone: Backbone, path: Path
+) -> CosineClassifier:
+    state = {name.removeprefix(BASE_CLASSIFIER): tensor for name, tensor in tensors.items()}
+    classes = len(state["weight"]) if state.get("weight", torch.empty(())).ndim else 0
+    classifier = CosineClassifier(backbone.dim, classes)
+    where = f"the base classifier of {path} does not fit {backbone.name}"
+    check_fits(state, classifier.state_dict(), where)
+    classifier.load_state_dict(state)
+    return classifier
 
 
 def _numbers(name: str, values: Any, count: int) -> tuple[float, ...]:

@@ -18,6 +18,8 @@ BLOCKS = 4  # per group: 3 groups x 4 blocks x 2 convolutions, stem and 3 shortc
 class WideResNet(Backbone):
     """A convolution, three groups of pre-activation blocks, batch norm, global average."""
 
+    averages = True
+
     def __init__(self, name: str, channels: int, size: int) -> None:
         super().__init__(name, channels, size)
         self.stem = conv3x3(channels, STEM)

@@ -26,6 +26,9 @@ class TrainingConfig:
     # every step. A one-cycle schedule is three points and "linear".
     rates: tuple[tuple[float, float], ...] = ((0, 0.1), (10, 0.01), (20, 0.001), (40, 0.0001))
     between_rates: Literal["hold", "linear", "cosine"] = "hold"
+    # (epoch, side) points: from each epoch on, training pictures are reduced to this side, which
+    # takes less time; empty: always full size. The last side must be that of the data set.
+    sizes: tuple[tuple[int, int], ...] = ()
     momentum: float = 0.9
     nesterov: bool = True
     weight_decay: float = 5e-4
@@ -51,9 +54,10 @@ class TrainingConfig:
         _check("smallest_scale", self.smallest_scale, 0 < self.smallest_scale <= 1, "in 0 .. 1")
         check_choice("between_rates", self.between_rates, ("hold", "linear", "cosine"))
         check_choice("precision", self.precision, PRECISIONS)
-        starts = [epoch for epoch, _ in self.rates]
-        good = starts[:1] == [0] and starts == sorted(starts) and all(r >= 0 for _, r in self.rates)
+        good = _in_order(self.rates) and all(rate >= 0 for _, rate in self.rates)
         _check("rates", self.rates, good, "points (epoch, rate) from epoch 0 on, in order")
+        good = not self.sizes or _in_order(self.sizes)
+        _check("sizes", self.sizes, good, "points (epoch, side) from epoch 0 on, in order")
 
 
 _MINIMUM = {
@@ -86,10 +90,9 @@ def updated(config: TrainingConfig, changes: Mapping[str, Any]) -> TrainingConfi
 def _check_type(name: str, value: Any) -> None:
     kind = _TYPES[name]
     if name == "rates":
-        pairs = isinstance(value, list | tuple) and all(
-            isinstance(p, list | tuple) and len(p) == 2 and all(map(_is_number, p)) for p in value
-        )
-        _check(name, value, pairs, "a list of [epoch, rate]")
+        _check(name, value, _are_pairs(value, int | float), "a list of [epoch, rate]")
+    elif name == "sizes":
+        _check(name, value, _are_pairs(value, int), "a list of [epoch, side], whole numbers")
     elif kind is float:
         _check(name, value, _is_number(value), "float")
     elif get_origin(kind) is not Literal:  # those are checked as choices
@@ -98,8 +101,20 @@ def _check_type(name: str, value: Any) -> None:
         _check(name, value, good, inspect.formatannotation(kind))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_number(value: Any, kind: Any = int | float) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _are_pairs(value: Any, kind: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 and all(_is_number(n, kind) for n in pair)
+        for pair in value
+    )
+
+
+def _in_order(points: tuple[tuple[float, float], ...]) -> bool:
+    epochs = [epoch for epoch, _ in points]
+    return epochs[:1] == [0] and epochs == sorted(epochs)
 
 
 def _check(name: str, value: Any, good: bool, allowed: str) -> None:

@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 
 from protorect.backbones.cosine_classifier import CosineClassifier
 from protorect.backbones.inference import move_network, uses_bfloat16
-from protorect.backbones.preprocessing import Preprocessing
+from protorect.backbones.preprocessing import Preprocessing, resized
 from protorect.backbones.registry import build
 from protorect.datasets.packed import PackedDataset
 from protorect.errors import DataError, OptionError
@@ -87,13 +87,14 @@ def train(
         )
     provenance = {"name": data.name, "size": data.size, "channels": data.channels}
     provenance["train"] = base.digest
+    torch.manual_seed(config.seed)
+    backbone = build(config.backbone, channels=data.channels, size=data.size)
+    schedule.check_sizes(config, backbone)
     if resume:
         run.check_same(config, provenance)
     elif processes.first:
         run.start(config, provenance)
 
-    torch.manual_seed(config.seed)
-    backbone = build(config.backbone, channels=data.channels, size=data.size)
     head = CosineClassifier(backbone.dim, len(base.class_names))
     model = nn.Sequential(OrderedDict(backbone=backbone, head=head))
     layout = torch.channels_last if config.channels_last else torch.contiguous_format
@@ -125,6 +126,7 @@ def train(
 
     for epoch in range(finished_epochs, config.epochs):
         model.train()
+        backbone.size = schedule.picture_size(config, epoch, data.size)
         # For what the network itself samples, such as DropBlock.
         torch.manual_seed(schedule.derived_seed(config.seed, epoch, rank=processes.rank))
         loss_sum, correct, images_trained, start = 0.0, 0.0, 0, time.monotonic()
@@ -135,6 +137,7 @@ def train(
             images, labels = schedule.load_batch(base, rows[processes.part(len(rows))], device)
             seed = schedule.derived_seed(config.seed, epoch, step, rank=processes.rank)
             images = augment(images, torch.Generator().manual_seed(seed))
+            images = resized(images, backbone.size)
             images = preprocessing(images).contiguous(memory_format=layout)
             with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bfloat16):
                 logits = forward(images)
@@ -165,6 +168,7 @@ def train(
 
         if not processes.first:
             continue  # to the next step, where it waits for the first process
+        backbone.size = data.size
         line = {"epoch": epoch + 1, "rate": rate, **means}
         if validation is not None:
             line |= validation.accuracy(backbone, preprocessing, bfloat16=bfloat16, device=device)
@@ -175,7 +179,7 @@ def train(
         score = line.get("validation", float(epoch))
         if score > best:
             best = score
-            run.save_best(backbone, data, config, line)
+            run.save_best(backbone, head, data, config, line)
         run.write_log(log)
         run.save_last(model, optimizer, epoch + 1, best)
     return run

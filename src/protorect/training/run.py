@@ -3,7 +3,7 @@
     run.json            configuration, data and versions
     log.jsonl           one line per epoch
     last.safetensors    everything needed to resume
-    best.safetensors    the backbone of the best epoch, for use
+    best.safetensors    backbone and base classifier of the best epoch, for use
 
 Files are replaced atomically, so a run killed at any moment resumes from its last epoch.
 """
@@ -20,7 +20,7 @@ from torch.optim import Optimizer
 from protorect._utils.checkpoint import check_fits, load_tensors, save_tensors
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
-from protorect.backbones.weights import BEST_WEIGHTS, WEIGHTS
+from protorect.backbones.weights import BASE_CLASSIFIER, BEST_WEIGHTS, WEIGHTS
 from protorect.datasets.catalogue import DATASETS
 from protorect.datasets.packed import PackedDataset
 from protorect.errors import DataError
@@ -52,13 +52,13 @@ class Run:
         """Raise DataError if the run in the folder has another configuration or other data."""
         try:
             started = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-            before = _flat(started["config"], started["data"])
+            # Runs of earlier versions lack the settings that were added since.
+            before = _flat(_as_json(TrainingConfig()) | started["config"], started["data"])
         except OSError as error:
             raise DataError(f"{self.folder} holds no run to resume.") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{self.folder}/run.json is damaged: {error}.") from error
-        # Through JSON, where tuples become lists, as in the file.
-        for name, value in json.loads(json.dumps(_flat(asdict(config), data))).items():
+        for name, value in _flat(_as_json(config), data).items():
             if before.get(name) != value:
                 raise DataError(
                     f"the run in {self.folder} has {name} = {before.get(name)}, not {value}. "
@@ -76,7 +76,12 @@ class Run:
         write_text(self.log, "".join(json.dumps(epoch) + "\n" for epoch in epochs))
 
     def save_best(
-        self, backbone: nn.Module, data: PackedDataset, config: TrainingConfig, line: dict[str, Any]
+        self,
+        backbone: nn.Module,
+        classifier: nn.Module,
+        data: PackedDataset,
+        config: TrainingConfig,
+        line: dict[str, Any],
     ) -> None:
         """Write the weights after the epoch of this line of the log, with what their use needs."""
         description = {
@@ -92,7 +97,8 @@ class Run:
             "validation": line.get("validation"),
             "config": asdict(config),
         }
-        save_tensors(self.best, backbone.state_dict(), description)
+        base = {f"{BASE_CLASSIFIER}{n}": t for n, t in classifier.state_dict().items()}
+        save_tensors(self.best, backbone.state_dict() | base, description)
 
     def save_last(self, model: nn.Module, optimizer: Optimizer, epoch: int, best: float) -> None:
         """Write weights and momenta by parameter name, after `epoch` epochs."""
@@ -117,6 +123,12 @@ class Run:
                 momentum = torch.empty_like(parameter).copy_(tensors[f"momentum.{name}"])
                 optimizer.state[parameter]["momentum_buffer"] = momentum
         return int(state["epoch"]), float(state["best"])
+
+
+def _as_json(config: TrainingConfig) -> dict[str, Any]:
+    """The settings as in a JSON file, where tuples become lists."""
+    settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    return settings
 
 
 def _flat(config: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from protorect.backbones.base import SMALLEST_SIZE, Backbone
 from protorect.backbones.preprocessing import to_float
 from protorect.datasets.packed import PackedSplit
+from protorect.errors import OptionError
 from protorect.training.config import TrainingConfig
 
 
@@ -29,6 +31,27 @@ def learning_rate(config: TrainingConfig, epoch: float) -> float:
     if config.between_rates == "cosine":
         fraction = (1 - math.cos(math.pi * fraction)) / 2
     return rate + fraction * (next_rate - rate)
+
+
+def picture_size(config: TrainingConfig, epoch: int, full: int) -> int:
+    """The side to which the pictures of an epoch are reduced; `full` is that of the data set."""
+    sides = [side for start, side in config.sizes if start <= epoch]
+    return sides[-1] if sides else full
+
+
+def check_sizes(config: TrainingConfig, backbone: Backbone) -> None:
+    """Raise OptionError if the sizes of the recipe do not fit the network."""
+    sides = [side for _, side in config.sizes]
+    if sides and not backbone.averages:
+        raise OptionError(
+            f"{backbone.name} takes pictures of one size only, so sizes must be empty; it works "
+            "with networks that average their last map, such as resnet12."
+        )
+    if sides and not (min(sides) >= SMALLEST_SIZE and max(sides) == sides[-1] == backbone.size):
+        raise OptionError(
+            f"sizes has the sides {', '.join(map(str, sides))}; they must be {SMALLEST_SIZE} or "
+            f"more, and the last and largest {backbone.size}, the side of the packed pictures."
+        )
 
 
 def steps_per_epoch(n: int, config: TrainingConfig) -> int:
