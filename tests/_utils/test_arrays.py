@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from protorect import DataError
-from protorect._utils.arrays import create_array, load_arrays, save_arrays
+from protorect._utils.arrays import create_array, load_arrays, save_arrays, write_rows
 
 
 class Flag:
@@ -130,3 +130,11 @@ def test_a_created_array_is_a_npy_file_that_can_be_written(tmp_path):
     array[1] = 5
     array.flush()
     assert np.load(tmp_path / "a.npy").tolist() == [[0, 0], [5, 5], [0, 0]]
+
+
+def test_rows_are_written_in_any_order(tmp_path):
+    expected = np.arange(30, dtype=np.uint8).reshape(5, 3, 2)
+    create_array(tmp_path / "a.npy", "uint8", expected.shape)
+    for start, stop in ((3, 5), (0, 3)):
+        write_rows(tmp_path / "a.npy", start, expected[start:stop])
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), expected)

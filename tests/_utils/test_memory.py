@@ -13,10 +13,10 @@ def step():
 if sys.argv[1] == "keep":
     keep_freed_memory()
 network, pictures = build("conv64", channels=1, size=28), torch.zeros(64, 1, 28, 28)
-for _ in range(4):
+for _ in range(16):  # until the heap has its final layout
     step()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(4):
+for _ in range(8):
     step()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """

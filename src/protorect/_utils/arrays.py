@@ -78,6 +78,18 @@ def create_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]
     return array
 
 
+def write_rows(path: Path, start: int, rows: NDArray[Any]) -> None:
+    """Write rows to an array that `create_array` made, from row `start` on.
+
+    Unlike a mapped array, the file does not count as memory of the process.
+    """
+    with path.open("r+b") as file:
+        npy.read_magic(file)
+        npy.read_array_header_1_0(file)
+        file.seek(start * math.prod(rows.shape[1:]) * rows.itemsize, os.SEEK_CUR)
+        file.write(np.ascontiguousarray(rows).data)
+
+
 def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
     try:
         with archive.open(member) as file:

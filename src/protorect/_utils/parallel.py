@@ -1,11 +1,17 @@
-"""Work in threads: results in order, a bounded number of items under way."""
+"""Work in threads or processes: results in order, a bounded number of items under way."""
 
 import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import get_all_start_methods, get_context, parent_process
 from typing import Protocol, TypeVar
+
+from protorect.errors import DataError
 
 _QUEUED = 4  # items for each worker: enough to keep it busy, few enough to bound memory
 _Item = TypeVar("_Item")
@@ -46,8 +52,45 @@ def threads(workers: int, prepare: Callable[[], None] | None = None) -> Iterator
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def processes(workers: int) -> Iterator[Mapper]:
+    """Give a `map` that works in this many processes; with one, in this process.
+
+    For work that holds the interpreter's lock most of the time. The function and its items and
+    results are pickled.
+    """
+    if workers == 1:
+        yield map
+        return
+    # A forked copy of a process with threads may hang; both of these start from a clean one.
+    method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+    pool = ProcessPoolExecutor(workers, get_context(method), _prepare_worker)
+    try:
+        yield lambda work, items: map_in_order(pool, work, items, workers * _QUEUED)
+    except BrokenProcessPool as error:
+        raise DataError(
+            "a worker process ended early, perhaps for lack of memory; try again with one worker. "
+            'A script has to call this inside `if __name__ == "__main__":`.'
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
 def processors() -> int:
     """Number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _prepare_worker() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the worker
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    """End this worker when its parent is gone, which may have been killed."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="fractions of the classes for train, val and test, or a file with their names",
     )
     add("--seed", type=int, default=0, help="random seed of a split by fractions (%(default)s)")
-    add("--workers", type=int, metavar="N", help="number of threads (default: one per processor)")
+    add("--workers", type=int, metavar="N", help="number of processes (default: one per processor)")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from protorect._utils.arrays import create_array
+from protorect._utils.arrays import create_array, write_rows
 from protorect._utils.files import sha256_of_file
-from protorect._utils.parallel import threads
+from protorect._utils.parallel import Mapper
 from protorect._utils.progress import Progress
 from protorect.datasets.catalogue import Dataset
 from protorect.datasets.layouts import PicturesByClass
@@ -40,11 +40,20 @@ class _IndexLine(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """Packed pictures of one class."""
+    """Pictures of one class that are packed together, and their place in the array."""
+
+    label: int
+    class_name: str
+    pictures: list[StoredPicture]
+    first_row: int  # if all pictures before it are readable
+
+
+class _PackedChunk(NamedTuple):
+    """The outcome of packing a chunk."""
 
     label: int
     lines: list[_IndexLine]  # one per picture
-    pixels: NDArray[np.uint8]  # (n, size, size, channels) of the readable ones in all rotations
+    rows: slice  # of the array: the readable pictures in all rotations
     sums: NDArray[np.int64]  # (2, channels), of the pixels and of their squares, not rotated
 
 
@@ -64,7 +73,7 @@ def pack_split(
     dataset: Dataset,
     size: int,
     folder: Path,
-    workers: int,
+    run: Mapper,
     write_line: Callable[[tuple[Any, ...]], object],
     progress: Progress,
 ) -> PackingResult:
@@ -76,31 +85,28 @@ def pack_split(
     images, labels = folder / f"{name}.npy", folder / f"{name}-labels.npy"
     rotations = dataset.rotations
     total = sum(map(len, classes.values()))
-    length = create_array(images, "uint8", (total * rotations, size, size, dataset.channels)).nbytes
+    create_array(images, "uint8", (total * rotations, size, size, dataset.channels))
     chunk_labels: list[NDArray[np.int64]] = []
+    chunk_rows: list[slice] = []
     unreadable: list[_IndexLine] = []
     sums = np.zeros((2, dataset.channels), np.int64)
     done = rows = 0
-    # The array is written, not mapped: mapped pages would count as memory of the process.
-    with threads(workers) as run, images.open("r+b") as file:
-        file.seek(-length, os.SEEK_END)
-        for chunk in run(partial(_pack_chunk, size, dataset), _chunks(classes, size, dataset)):
-            row = rows
-            for line in chunk.lines:
-                write_line((name, "" if line.problem else row, *line))
-                row += not line.problem
-            file.write(chunk.pixels.data)
-            chunk_labels.append(
-                np.repeat(rotations * chunk.label + np.arange(rotations), row - rows)
-            )
-            unreadable += [line for line in chunk.lines if line.problem]
-            sums += chunk.sums
-            rows += len(chunk.pixels)
-            done += len(chunk.lines)
-            progress(done, total)
+    pack = partial(_pack_chunk, images, size, dataset)
+    for chunk in run(pack, _chunks(classes, size, dataset)):
+        row = rows
+        for line in chunk.lines:
+            write_line((name, "" if line.problem else row, *line))
+            row += not line.problem
+        chunk_labels.append(np.repeat(rotations * chunk.label + np.arange(rotations), row - rows))
+        chunk_rows.append(chunk.rows)
+        unreadable += [line for line in chunk.lines if line.problem]
+        sums += chunk.sums
+        rows += chunk.rows.stop - chunk.rows.start
+        done += len(chunk.lines)
+        progress(done, total)
     _check_every_class(classes, unreadable)
     if unreadable:
-        _shorten(images, rows)
+        _keep_rows(images, chunk_rows)
     np.save(labels, np.concatenate(chunk_labels), allow_pickle=False)
     class_names = list(classes)
     if rotations > 1:
@@ -117,23 +123,23 @@ def _record(rows: int, class_names: list[str], images: Path, labels: Path) -> di
     return {"images": rows, "files": hashes, "digest": digest, "class_names": class_names}
 
 
-def _chunks(
-    classes: PicturesByClass, size: int, dataset: Dataset
-) -> Iterator[tuple[int, str, list[StoredPicture]]]:
-    """Yield label, class name and some pictures of the class."""
+def _chunks(classes: PicturesByClass, size: int, dataset: Dataset) -> Iterator[_Chunk]:
     most = max(1, min(_CHUNK_PICTURES, _CHUNK_BYTES // (size * size * dataset.channels)))
+    row = 0
     for label, (name, pictures) in enumerate(classes.items()):
         # The rotations follow all pictures of their class, so it has to be packed at once.
         step = most if dataset.rotations == 1 else len(pictures)
         for start in range(0, len(pictures), step):
-            yield label, name, pictures[start : start + step]
+            chunk = _Chunk(label, name, pictures[start : start + step], row)
+            row += dataset.rotations * len(chunk.pictures)
+            yield chunk
 
 
-def _pack_chunk(size: int, dataset: Dataset, chunk: tuple[int, str, list[StoredPicture]]) -> _Chunk:
-    label, class_name, pictures = chunk
+def _pack_chunk(images: Path, size: int, dataset: Dataset, chunk: _Chunk) -> _PackedChunk:
+    """Write the pictures of a chunk to their rows of the array."""
     lines: list[_IndexLine] = []
     decoded: list[NDArray[np.uint8]] = []
-    for picture in pictures:
+    for picture in chunk.pictures:
         width = height = 0
         sha256 = problem = ""
         try:
@@ -145,13 +151,16 @@ def _pack_chunk(size: int, dataset: Dataset, chunk: tuple[int, str, list[StoredP
         except UnreadableError as error:
             problem = str(error)
         length = picture.unpacked_length or picture.length
-        lines.append(_IndexLine(class_name, picture.path, width, height, length, sha256, problem))
+        frame = (width, height, length)
+        lines.append(_IndexLine(chunk.class_name, picture.path, *frame, sha256, problem))
     pixels = np.array(decoded, np.uint8).reshape(-1, size, size, dataset.channels)
     if dataset.bright_on_dark:
         pixels = 255 - pixels
     sums = _sums(pixels) if decoded else np.zeros((2, dataset.channels), np.int64)
     rotated = [np.rot90(pixels, turn, axes=(1, 2)) for turn in range(dataset.rotations)]
-    return _Chunk(label, lines, np.concatenate(rotated), sums)
+    rows = slice(chunk.first_row, chunk.first_row + sum(map(len, rotated)))
+    write_rows(images, rows.start, np.concatenate(rotated))
+    return _PackedChunk(chunk.label, lines, rows, sums)
 
 
 def _sums(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -179,10 +188,15 @@ def _check_every_class(classes: PicturesByClass, unreadable: list[_IndexLine]) -
             )
 
 
-def _shorten(path: Path, count: int) -> None:
-    """Keep the first rows only; the others were reserved for unreadable pictures."""
-    shorter = path.with_suffix(".shorter.npy")
-    np.save(shorter, np.load(path, mmap_mode="r")[:count], allow_pickle=False)
+def _keep_rows(path: Path, kept: list[slice]) -> None:
+    """Remove the rows between those that are kept; they were reserved for unreadable pictures."""
+    array, shorter = np.load(path, mmap_mode="r"), path.with_suffix(".shorter.npy")
+    count = sum(rows.stop - rows.start for rows in kept)
+    create_array(shorter, "uint8", (count, *array.shape[1:]))
+    row = 0
+    for rows in kept:
+        write_rows(shorter, row, array[rows])
+        row += rows.stop - rows.start
     os.replace(shorter, path)
 
 
