@@ -17,7 +17,8 @@ from protorect.errors import DataError
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.examples import Examples, ExampleSource, find_examples, readable_labels
-from protorect.labeling.predictions import UNKNOWN, UNSURE, Prediction, Predictions
+from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction
+from protorect.labeling.predictions import Predictions
 from protorect.methods import method as checked_method
 from protorect.uncertainty.classify import classify
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds

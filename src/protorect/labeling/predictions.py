@@ -1,44 +1,17 @@
-"""Predicted labels of pictures, and the tables they are written as."""
+"""Predicted labels of pictures."""
 
-import csv
-import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from protorect._utils.files import write_text, written_whole
-from protorect._utils.text import printable
 from protorect.errors import needs_extra
 from protorect.images.find import FailedPicture
+from protorect.labeling.exports import export
+from protorect.labeling.prediction import Prediction, columns
 
 if TYPE_CHECKING:
     import pandas
-
-UNKNOWN, UNSURE = "_unknown", "_unsure"
-
-
-class Prediction(NamedTuple):
-    """The predicted label of one picture.
-
-    The names of the fields are the columns of the tables.
-    """
-
-    path: str
-    label: str  # the most probable class, also of a picture that is set aside
-    probability: float  # of the label
-    runner_up: str  # the second most probable class
-    margin: float  # between the probabilities of the two
-    familiarity: float  # 1 - ood
-    folder: str  # where the picture is placed: its label, `_unknown` or `_unsure`
-
-    @property
-    def ood(self) -> float:
-        """Out-of-distribution score in 0 .. 1, higher is more out-of-distribution."""
-        return round(1 - self.familiarity, 12)
-
-
-COLUMNS = (*Prediction._fields, "ood")
 
 
 @dataclass(frozen=True)
@@ -47,7 +20,8 @@ class Predictions(Sequence[Prediction]):
 
     Examples
     --------
-    >>> from protorect.labeling.predictions import Prediction, Predictions
+    >>> from protorect.labeling.prediction import Prediction
+    >>> from protorect.labeling.predictions import Predictions
     >>> row = Prediction("1.jpg", "cat", 0.9, "dog", 0.8, 0.75, "cat")
     >>> predictions = Predictions((row,), (), (), ("cat", "dog"), "cspn", ("",))
     >>> predictions.labels, predictions[0].ood
@@ -82,52 +56,16 @@ class Predictions(Sequence[Prediction]):
 
     def columns(self) -> dict[str, list[Any]]:
         """Lists by the name of their column."""
-        return _columns(self.rows)
+        return columns(self.rows)
+
+    def export(self, path: str | os.PathLike[str], format: str) -> None:  # noqa: A002
+        """Write a file of one of the formats of `protorect.labeling.exports`."""
+        export(self.rows, path, format)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file, whole or not at all."""
-        rows = map(rounded, self.rows)
-        write_text(path, table_text(COLUMNS, ((*row, row.ood) for row in rows)))
+        self.export(path, "csv")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file, whole or not at all."""
-        write_parquet(path, self.rows)
-
-
-def rounded(row: Prediction) -> Prediction:
-    """A prediction for a table: a printable path, numbers of four digits."""
-    return row._replace(
-        path=printable(row.path),
-        probability=round(row.probability, 4),
-        margin=round(row.margin, 4),
-        familiarity=round(row.familiarity, 4),
-    )
-
-
-def table_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as comma-separated text."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def check_parquet() -> Any:
-    """Import pyarrow, or raise with the line that installs it."""
-    with needs_extra("Parquet needs pyarrow", "parquet"):
-        import pyarrow
-        import pyarrow.parquet
-    return pyarrow
-
-
-def write_parquet(path: str | os.PathLike[str], rows: Sequence[Prediction]) -> None:
-    """Write predictions as Parquet, whole or not at all."""
-    pyarrow = check_parquet()
-    table = pyarrow.table(_columns([rounded(row) for row in rows]))
-    with written_whole(path) as temporary:
-        pyarrow.parquet.write_table(table, temporary)
-
-
-def _columns(rows: Sequence[Prediction]) -> dict[str, list[Any]]:
-    return {name: [getattr(row, name) for row in rows] for name in COLUMNS}
+        self.export(path, "parquet")

@@ -21,7 +21,7 @@ from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.images.decode import decode
 from protorect.images.stored import StoredPicture, UnreadableError
-from protorect.labeling.predictions import UNKNOWN, UNSURE
+from protorect.labeling.prediction import UNKNOWN, UNSURE
 from protorect.report.page import load_template
 from protorect.sorting.evaluation import Evaluation
 from protorect.sorting.journal import Placement

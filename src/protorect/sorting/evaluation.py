@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect.labeling.predictions import UNKNOWN
+from protorect.labeling.prediction import UNKNOWN
 from protorect.sorting.journal import Placement
 
 MOST_PAIRS = 5

@@ -17,7 +17,7 @@ from typing import Any
 
 from protorect._utils.files import read_errors, written_whole
 from protorect.errors import DataError
-from protorect.labeling.predictions import Prediction
+from protorect.labeling.prediction import Prediction
 
 OWN = ".protorect"  # the subfolder of the sorted folder with everything but pictures and outputs
 FOLDER = f"{OWN}/journal"

@@ -7,7 +7,9 @@ from protorect._utils.files import sha256_of_file, write_text
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.images.find import FailedPicture
-from protorect.labeling.predictions import Prediction, rounded, table_text, write_parquet
+from protorect.labeling.exports import export
+from protorect.labeling.exports.csv import table_text
+from protorect.labeling.prediction import Prediction, rounded
 from protorect.report.plots.accuracy import confusion_plot
 from protorect.report.style import standalone_svg
 from protorect.sorting.contact_sheet import contact_sheet, make_thumbnails
@@ -37,7 +39,7 @@ def write_outputs(
     _write(folder, "predictions.csv", table)
     if parquet:
         with folder.output("predictions.parquet") as path:
-            write_parquet(path, [placement.prediction for placement in folder.placements])
+            export([placement.prediction for placement in folder.placements], path, "parquet")
     if problems:
         errors = ((printable(path), reason) for path, reason in problems)
         _write(folder, "errors.csv", table_text(FailedPicture._fields, errors))

@@ -18,7 +18,8 @@ from protorect.images.find import FailedPicture, FoundPictures, PictureSource, f
 from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.classifier import ImageClassifier
 from protorect.labeling.examples import ExampleSource, find_examples
-from protorect.labeling.predictions import Predictions, check_parquet
+from protorect.labeling.exports import check_format
+from protorect.labeling.predictions import Predictions
 from protorect.sorting.evaluation import Evaluation
 from protorect.sorting.folder import SortedFolder, check_folder_names, open_folder
 from protorect.sorting.outputs import write_outputs
@@ -130,7 +131,7 @@ class Sorter:
         self.examples = find_examples(examples)
         check_folder_names(self.examples.classes)
         if options.parquet:
-            check_parquet()
+            check_format("parquet")
         with options.progress_of("examples") as progress:
             self.classifier = ImageClassifier.from_examples(
                 self.examples, progress=progress, **classifier_options

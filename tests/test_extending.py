@@ -1,0 +1,96 @@
+"""A toy method, data set, backbone, export format and command, each added by one registration.
+
+What CONTRIBUTING says is needed must be enough: nothing else is edited here.
+"""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import torch
+from PIL import Image
+
+import protorect
+from protorect.backbones.base import Backbone
+from protorect.backbones.registry import BACKBONES, BackboneSpec
+from protorect.cli import COMMANDS, main
+from protorect.datasets.catalogue import DATASETS, Dataset
+from protorect.datasets.layouts import DatasetPictures, group_by_class
+from protorect.images.archives import list_pictures
+from protorect.labeling.exports import FORMATS
+from protorect.labeling.prediction import Prediction
+from protorect.labeling.predictions import Predictions
+
+
+@pytest.fixture
+def add_module(monkeypatch):
+    """Add a module as its file would."""
+
+    def add(name, **contents):
+        module = ModuleType(name)
+        vars(module).update(contents)
+        monkeypatch.setitem(sys.modules, name, module)
+
+    return add
+
+
+def test_a_backbone(monkeypatch):
+    class Means(Backbone):
+        def __init__(self, name, channels, size):
+            super().__init__(name, channels, size)
+            self.dim = channels
+
+        def features(self, images):
+            return images.mean(dim=(2, 3))
+
+    monkeypatch.setitem(BACKBONES, "toy", BackboneSpec(Means, "the mean color"))
+    network = protorect.backbones.registry.build("toy", channels=3, size=28)
+    assert network(torch.ones(2, 3, 28, 28)).shape == (2, 3)
+
+
+def test_a_data_set(tmp_path, monkeypatch, add_module, capsys):
+    def find_classes(root, scratch, split) -> DatasetPictures:
+        """The first letter of a picture's name is its class."""
+        listing = list_pictures(root, scratch)
+        return group_by_class(listing, (), lambda picture: picture.path[0])
+
+    add_module("protorect.datasets.layouts.toy", find_classes=find_classes)
+    toy = Dataset("toy", "toy", "pictures", "nowhere", "yours", size=28)
+    monkeypatch.setitem(DATASETS, "toy", toy)
+    (tmp_path / "pictures").mkdir()
+    for name in ("a1", "a2", "b1", "b2"):
+        Image.new("RGB", (30, 30)).save(tmp_path / "pictures" / f"{name}.png")
+    arguments = [str(tmp_path / "pictures"), "--split", "0,0,1", "--out", str(tmp_path / "packed")]
+    assert main(["prepare", "toy", *arguments]) == 0
+    packed = protorect.datasets.packed.PackedDataset.open(tmp_path / "packed")
+    assert packed.split("test").class_names == ("a", "b")
+    assert main(["datasets"]) == 0
+    assert "toy" in capsys.readouterr().out
+
+
+def test_an_export_format(tmp_path, monkeypatch, add_module):
+    def write(rows, path):
+        path.write_text("".join(f"{row.label}\n" for row in rows))
+
+    add_module("protorect.labeling.exports.toy", check=lambda: None, write=write)
+    monkeypatch.setitem(FORMATS, "toy", "labels only")
+    row = Prediction("1.jpg", "cat", 0.9, "dog", 0.8, 0.75, "cat")
+    predictions = Predictions((row,), (), (), ("cat", "dog"), "cspn", ("",))
+    predictions.export(tmp_path / "labels.txt", "toy")
+    assert (tmp_path / "labels.txt").read_text() == "cat\n"
+
+
+def test_a_command(monkeypatch, add_module, capsys):
+    def add_arguments(parser):
+        parser.add_argument("number", type=int)
+
+    def run(options: SimpleNamespace):
+        sys.stdout.write(f"{2 * options.number}\n")
+
+    add_module("protorect.cli.toy", __doc__="Double.", add_arguments=add_arguments, run=run)
+    monkeypatch.setitem(COMMANDS, "toy", "double a number")
+    assert main(["toy", "21"]) == 0
+    assert capsys.readouterr().out == "42\n"
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "double a number" in capsys.readouterr().out
