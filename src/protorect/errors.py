@@ -25,7 +25,7 @@ class ProtorectError(ValueError):
     ...     protorect.method("bd-cspn:z=-1")
     ... except protorect.ProtorectError as error:
     ...     print(error)
-    z is -1; it must be 0, 1, 2, ... or None for no limit.
+    z is -1; it must be a whole number from 0 up or None.
     """
 
 

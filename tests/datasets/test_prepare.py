@@ -164,8 +164,11 @@ def test_a_split_with_a_missing_class(root, out):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"size": 0}, "size is 0; it must lie in 8 .. 1024"),
+        ({"size": 0}, "size is 0; it must be a whole number in 8 .. 1024 or None"),
         ({"size": 10**6}, "size is 1000000; it must"),
+        ({"size": 84.5}, "size is 84.5; it must be a whole number"),
+        ({"channels": 2}, "unknown channels '2'. Known: 1, 3."),
+        ({"seed": -1}, "seed is -1; it must be a whole number from 0 up"),
         ({"workers": 0}, "workers is 0; it must be a whole number from 1 up"),
     ],
 )

@@ -147,6 +147,13 @@ def test_a_class_without_a_readable_example_is_refused(colors):
         protorect.sort_images(colors.examples, colors.pictures, source=colors.weights)
 
 
+def test_thresholds_of_another_type_are_refused(colors):
+    for work in (protorect.sort_images, protorect.ImageClassifier.from_examples):
+        arguments = [colors.examples, colors.pictures][: 2 if work is protorect.sort_images else 1]
+        with pytest.raises(OptionError, match="thresholds is 'x'; it must be Thresholds"):
+            work(*arguments, source="nowhere", thresholds="x")
+
+
 def test_unknown_methods_and_empty_folders_are_refused(colors):
     with pytest.raises(OptionError, match="bd-cspn"):
         protorect.ImageClassifier.from_examples(colors.examples, method="bd-cspm")

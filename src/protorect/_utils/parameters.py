@@ -3,21 +3,22 @@
     class RidgeOptions(Parameters):
         penalty: float = parameter(1.0, "Weight of the squared weights.", minimum=1e-6)
 
-The checks, `name=value` on the command line and the documents all come from this description.
+The checks, `name=value`, the options of the commands and the documents all come from this
+description. A type is bool, int, float, Literal, str with `choices`, a tuple of numbers or a list
+of pairs of numbers, or one of these and None; any other type needs `convert`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from numbers import Integral, Real
-from types import NoneType
-from typing import Any, Literal, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, dataclass_transform, get_type_hints
 
+from protorect._utils.constraints import Constraint, choice, constraint_of, flag, number
 from protorect.errors import OptionError, unknown_name
 
 LARGEST_SIZE = 1024  # pixels per side of a picture that is packed or embedded
 PRECISIONS = ("auto", "bfloat16", "float32")  # "auto": bfloat16 where it is fast
-LARGEST_FACTOR = 1e6  # of cosines: beyond it a softmax is a maximum, and float32 overflows
 
 
 def parameter(
@@ -26,17 +27,37 @@ def parameter(
     *,
     minimum: float | None = None,
     maximum: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    choices: Collection[Any] | None = None,
+    pair: tuple[str, str] | None = None,
+    aliases: tuple[str, ...] | None = None,
     convert: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """A field of a subclass of `Parameters`.
+    """A field of a subclass of `Parameters`; what is not given here is as in the base class.
 
-    A number lies in `minimum` .. `maximum`, both included; without them in 0 .. LARGEST_FACTOR, a
-    whole number from 0 up. `convert` checks a value of any other type: it returns the value to
-    store or raises OptionError. What is not given here is as in the base class.
+    Parameters
+    ----------
+    default, description
+        Its default value; what it means, in whole sentences.
+    minimum, maximum
+        Limits of a number, included. Without limits a whole number is 0 or more, any other number
+        in 0 .. LARGEST_FACTOR.
+    above, below
+        Limits of a number, excluded.
+    choices
+        The only allowed values: names or whole numbers.
+    pair
+        What the two numbers are, for a list of pairs.
+    aliases
+        Earlier names, which are still understood.
+    convert
+        Checks a value of any other type: returns the value to store or raises OptionError.
     """
-    limits = {"minimum": minimum, "maximum": maximum}
-    metadata = {"description": description, "convert": convert, **limits}
-    return field(default=default, metadata={k: v for k, v in metadata.items() if v is not None})
+    limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
+    values = {"choices": choices, "pair": pair, "convert": convert}
+    given = {"description": description, "aliases": aliases, **limits, **values}
+    return field(default=default, metadata={k: v for k, v in given.items() if v is not None})
 
 
 @dataclass(frozen=True)
@@ -44,63 +65,18 @@ class Parameter:
     """Description of one field; see `parameter`."""
 
     name: str
-    annotation: Any
     default: Any
     description: str
-    minimum: float = 0
-    maximum: float = LARGEST_FACTOR
-    convert: Callable[[Any], Any] | None = None
-
-    def __post_init__(self) -> None:
-        whole = self.type is int and self.maximum == LARGEST_FACTOR
-        checked = whole or self.type in (bool, float) or get_origin(self.type) is Literal
-        if not checked and self.convert is None:
-            raise TypeError(f"no check is known for {self}; give it a conversion.")
-
-    @property
-    def optional(self) -> bool:
-        """Whether None is allowed."""
-        return NoneType in get_args(self.annotation)
-
-    @property
-    def type(self) -> Any:
-        """The type of a value that is not None."""
-        return get_args(self.annotation)[0] if self.optional else self.annotation
+    constraint: Constraint
+    aliases: tuple[str, ...] = ()
 
     def validated(self, value: Any) -> Any:
-        """The value to store; raise OptionError if it is not allowed."""
-        if self.optional and value is None:
-            return None
-        if self.convert is not None:
-            return self.convert(value)
-        if self.type is bool:
-            check_flag(self.name, value)
-        elif self.type is int:
-            check_whole(self.name, value, int(self.minimum), optional=self.optional)
-        elif self.type is float:
-            check_number(self.name, value, self.minimum, self.maximum)
-        else:
-            check_choice(self.name, value, get_args(self.type))
-        return value
+        """The value to store; OptionError if it is not allowed."""
+        return self.constraint.validated(self.name, value)
 
     def parse(self, text: str) -> Any:
-        """The value that is written as `text` on the command line."""
-        if self.optional and text in ("all", "none"):
-            return None
-        if self.convert is not None:
-            call = f"with_options({self.name}=...)"
-            raise OptionError(f"{self.name} can be given in Python only, by {call}.")
-        expected = "a number"
-        try:
-            if self.type is bool:
-                expected = "true or false"
-                return {"true": True, "false": False, "yes": True, "no": False}[text.lower()]
-            if self.type is int:
-                expected = "a whole number or all" if self.optional else "a whole number"
-                return int(text)
-            return float(text) if self.type is float else text
-        except (ValueError, KeyError):
-            raise OptionError(f"{self.name}={text}: {expected} is expected.") from None
+        """The value that is written as `text`, yet to be validated."""
+        return self.constraint.parsed(self.name, text)
 
 
 @dataclass_transform(frozen_default=True)
@@ -108,11 +84,19 @@ class Parameter:
 class Parameters:
     """A set of parameters: none, and in subclasses those that `parameter` describes.
 
-    Every subclass is a frozen dataclass, without a decorator.
+    Every subclass is a frozen dataclass, without a decorator. A field that nothing describes or
+    checks is a TypeError when the class is created.
     """
+
+    kind: ClassVar[str] = "option"  # what a parameter is called in messages
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True)(cls)
+        cls.parameters()
+
+    def __post_init__(self) -> None:
+        for one in self.parameters():
+            object.__setattr__(self, one.name, one.validated(getattr(self, one.name)))
 
     @classmethod
     @cache
@@ -120,39 +104,79 @@ class Parameters:
         """Descriptions of the fields, completed from those of the base classes."""
         descriptions: dict[str, dict[str, Any]] = {}
         for base in reversed(cls.__mro__):
-            for one in vars(base).get("__dataclass_fields__", {}).values():
+            for one in fields(base) if is_dataclass(base) else ():
                 own = {"default": one.default, **one.metadata}
                 descriptions[one.name] = descriptions.get(one.name, {}) | own
         types = get_type_hints(cls)
-        return tuple(Parameter(name, types[name], **own) for name, own in descriptions.items())
+        return tuple(_described(name, types[name], **own) for name, own in descriptions.items())
 
-    def __post_init__(self) -> None:
-        for one in self.parameters():
-            object.__setattr__(self, one.name, one.validated(getattr(self, one.name)))
+    @classmethod
+    def canonical(cls, name: str) -> str:
+        """The present name of a parameter that may be given by an earlier one."""
+        return next((one.name for one in cls.parameters() if name in one.aliases), name)
+
+    @classmethod
+    def find(cls, name: str) -> Parameter:
+        """The parameter of this name, which may be an earlier one; OptionError if there is none."""
+        known = {one.name: one for one in cls.parameters()}
+        if cls.canonical(name) not in known:
+            raise unknown_name(cls.kind, name, known)
+        return known[cls.canonical(name)]
+
+    @classmethod
+    def parse(cls, items: Iterable[str]) -> dict[str, Any]:
+        """The values of items such as "epochs=12", by name; the last one counts."""
+        values = {}
+        for item in items:
+            name, equals, text = (part.strip() for part in item.partition("="))
+            if not equals:
+                first = cls.parameters()[0]
+                example = f"{first.name}={format_value(first.default)}"
+                raise OptionError(f"{item!r} is no {cls.kind}; write name=value, as in {example}.")
+            one = cls.find(name)
+            values[one.name] = one.parse(text)
+        return values
+
+    def updated(self, changes: Mapping[str, Any]) -> Self:
+        """The same parameters with other values, by name."""
+        return replace(self, **{self.find(name).name: value for name, value in changes.items()})
 
 
-def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+def _described(
+    name: str,
+    annotation: Any,
+    *,
+    default: Any,
+    description: str,
+    aliases: tuple[str, ...] = (),
+    **limits: Any,
+) -> Parameter:
+    try:
+        return Parameter(name, default, description, constraint_of(annotation, **limits), aliases)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+
+
+def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
     """Raise OptionError if the value is none of the allowed words."""
-    if value not in allowed:
-        raise unknown_name(name, str(value), allowed)
+    choice(allowed).validated(name, value)
 
 
 def check_flag(name: str, value: object) -> None:
     """Raise OptionError if the value is neither True nor False."""
-    if value not in (True, False):
-        raise OptionError(f"{name} is {value!r}; it must be True or False.")
+    flag().validated(name, value)
 
 
-def check_whole(name: str, value: object, least: int = 0, *, optional: bool = False) -> None:
+def check_whole(name: str, value: object, least: int = 0) -> None:
     """Raise OptionError if the value is not a whole number, `least` or more."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        allowed = f"a whole number from {least} up"
-        if optional:
-            allowed = f"{least}, {least + 1}, {least + 2}, ... or None for no limit"
-        raise OptionError(f"{name} is {value!r}; it must be {allowed}.")
+    number(int, least).validated(name, value)
 
 
-def check_number(name: str, value: object, least: float = 0, most: float = LARGEST_FACTOR) -> None:
-    """Raise OptionError if the value is not a number in `least` .. `most`, both included."""
-    if not (isinstance(value, Real) and least <= float(value) <= most):
-        raise OptionError(f"{name} is {value!r}; it must lie in {least:g} .. {most:g}.")
+def format_value(value: Any) -> str:
+    """The text that is parsed as this value."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        pairs = any(isinstance(one, tuple) for one in value) or not value
+        return json.dumps(value) if pairs else "/".join(map(str, value))
+    return str(value)

@@ -10,7 +10,7 @@ from pathlib import Path
 from protorect._utils.files import folder_written_whole
 from protorect._utils.manifest import MANIFEST
 from protorect._utils.parallel import processes, processors
-from protorect._utils.parameters import LARGEST_SIZE, check_number, check_whole
+from protorect._utils.parameters import LARGEST_SIZE, Parameters, parameter
 from protorect._utils.progress import Progress, part_of
 from protorect._utils.text import printable
 from protorect.datasets.catalogue import Dataset, find_dataset
@@ -23,6 +23,24 @@ from protorect.errors import DataError
 Fractions = tuple[float, float, float]
 INDEX = "index.csv"
 SMALLEST_SIZE = 8  # pixels per side of a packed picture
+
+
+class PackingOptions(Parameters):
+    """How a data set is packed."""
+
+    size: int | None = parameter(
+        None,
+        "Pixels per side of a packed picture; by default as in `protorect datasets`.",
+        minimum=SMALLEST_SIZE,
+        maximum=LARGEST_SIZE,
+    )
+    channels: int | None = parameter(
+        None, "1 for grayscale, 3 for color; by default that of the data set.", choices=(1, 3)
+    )
+    seed: int = parameter(0, "Random seed of a split by fractions.")
+    workers: int | None = parameter(
+        None, "Number of processes; by default one per processor.", minimum=1
+    )
 
 
 def prepare(
@@ -47,26 +65,19 @@ def prepare(
         The folder or archive with its pictures.
     out
         The folder to create.
-    size
-        Side of a packed picture; by default that of the data set.
-    channels
-        1 for grayscale, 3 for color; by default that of the data set.
+    size, channels, seed, workers
+        See `PackingOptions`.
     split
         Class names of each split, or fractions of the classes. By default a benchmark has its
         published split; a folder has that of its train, val and test folders or 0.64, 0.16, 0.2.
-    seed
-        Random seed of a split by fractions.
-    workers
-        Number of processes; by default one per processor.
     progress
         Called with the number of pictures done and the number of all.
     """
+    PackingOptions(size=size, channels=channels, seed=seed, workers=workers)
     dataset = find_dataset(name)
     dataset = dataset if channels is None else replace(dataset, channels=channels)
     size = dataset.size if size is None else size
-    check_number("size", size, SMALLEST_SIZE, LARGEST_SIZE)
     workers = processors() if workers is None else workers
-    check_whole("workers", workers, 1)
     root, out = Path(root), Path(out)
     check_apart(root, out)
     with folder_written_whole(out) as folder:

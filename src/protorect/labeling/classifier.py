@@ -21,7 +21,7 @@ from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction
 from protorect.labeling.predictions import Predictions
 from protorect.methods import method as checked_method
 from protorect.uncertainty.classify import classify
-from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds, checked_thresholds
 
 KIND = "image-classifier"  # of a saved file
 
@@ -102,6 +102,7 @@ class ImageClassifier:
         """
         if method is not None:
             checked_method(method)
+        thresholds = checked_thresholds(thresholds)
         found = examples if isinstance(examples, Examples) else find_examples(examples)
         embedder = load_embedder(source, precision=precision, device=device)
         folder = _cache_folder(cache)
@@ -140,9 +141,10 @@ class ImageClassifier:
         progress
             Called with the number of pictures done and the number of all.
         """
+        thresholds = checked_thresholds(self.thresholds if thresholds is None else thresholds)
         found = pictures if isinstance(pictures, FoundPictures) else find_pictures(pictures)
         embedded = self.embed(found.pictures, progress)
-        return self.predict_embedded(embedded, thresholds or self.thresholds)
+        return self.predict_embedded(embedded, thresholds)
 
     def embed(
         self, pictures: tuple[StoredPicture, ...], progress: Progress | None = None

@@ -1,22 +1,13 @@
 """When a picture is set aside instead of labeled."""
 
-from dataclasses import dataclass
+from typing import Any
 
-from protorect._utils.parameters import check_number
+from protorect._utils.parameters import Parameters, parameter
+from protorect.errors import OptionError
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Parameters):
     """When a picture is set aside.
-
-    Parameters
-    ----------
-    unknown
-        A picture with an out-of-distribution score above 1 - unknown belongs to none of the
-        classes. About this share of the pictures of the classes is set aside by mistake. 0 for
-        never.
-    unsure
-        A picture whose label has less probability is unsure. 0 for never.
 
     Examples
     --------
@@ -25,12 +16,25 @@ class Thresholds:
     Thresholds(unknown=0.2, unsure=0.5)
     """
 
-    unknown: float = 0.08
-    unsure: float = 0.5
-
-    def __post_init__(self) -> None:
-        for name in ("unknown", "unsure"):
-            check_number(name, getattr(self, name), 0, 1)
+    unknown: float = parameter(
+        0.08,
+        "A picture with an out-of-distribution score above 1 - unknown belongs to none of the "
+        "classes. About this share of the pictures of the classes is set aside by mistake. "
+        "0 for never.",
+        maximum=1,
+    )
+    unsure: float = parameter(
+        0.5, "A picture whose label has less probability is unsure. 0 for never.", maximum=1
+    )
 
 
 DEFAULT_THRESHOLDS = Thresholds()
+
+
+def checked_thresholds(thresholds: Any) -> Thresholds:
+    """The thresholds; OptionError if the value is of another type."""
+    if not isinstance(thresholds, Thresholds):
+        raise OptionError(
+            f"thresholds is {thresholds!r}; it must be Thresholds(unknown=..., unsure=...)."
+        )
+    return thresholds
