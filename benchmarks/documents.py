@@ -57,8 +57,8 @@ def document(name: str) -> str:
     return fill((DOCS / f"{name}.md").read_text("utf-8"), tables)
 
 
-def fill(text: str, tables: Mapping[str, Table | list[Table]]) -> str:
-    """Replace every generated region of a document by the table or tables of its name."""
+def fill(text: str, tables: Mapping[str, Table | list[Table] | str]) -> str:
+    """Replace every generated region of a document by the tables, or the text, of its name."""
     head, *parts = text.split(START)
     names, filled = [], [head]
     for part in parts:
@@ -73,7 +73,9 @@ def fill(text: str, tables: Mapping[str, Table | list[Table]]) -> str:
     return "".join(filled)
 
 
-def _markdown(tables: Table | list[Table]) -> str:
+def _markdown(tables: Table | list[Table] | str) -> str:
+    if isinstance(tables, str):
+        return tables
     if isinstance(tables, list):
         return "\n\n".join(map(_markdown, tables))
     caption = f"\n\n*{tables.caption}*" if tables.caption else ""

@@ -13,7 +13,9 @@ from typing import Any
 
 from benchmarks.documents import DOCS, RESULTS, fill
 from protorect._utils.files import write_text
+from protorect._utils.parameters import format_value
 from protorect.report.table import Table
+from protorect.training.config import TrainingConfig
 
 LOGS = RESULTS / "training"
 DOCUMENT = DOCS / "trainings.md"
@@ -34,12 +36,23 @@ def write_trainings() -> None:
 
 
 def trainings_document() -> str:
-    """The text of docs/trainings.md with the table of all logs."""
+    """The text of docs/trainings.md with the tables of all logs and of all settings."""
     paths = sorted(LOGS.glob("*.json"), key=lambda path: path.stem)
     rows = [_row(path.stem, json.loads(path.read_text())) for path in paths]
     columns = ["epochs", "batch", "rates", "decay", "pictures", "best", "base", "validation"]
     table = Table("", ["training", "data", *columns], rows)
-    return fill(DOCUMENT.read_text(encoding="utf-8"), {"trainings": table})
+    regions = {"trainings": table, "settings": settings_table()}
+    return fill(DOCUMENT.read_text(encoding="utf-8"), regions)
+
+
+def settings_table() -> str:
+    """The settings of a recipe as a Markdown table, from their description."""
+    rows = [
+        f"| `{one.name}` | {format_value(one.default)} | {one.constraint.allowed} "
+        f"| {one.description} |"
+        for one in TrainingConfig.parameters()
+    ]
+    return "\n".join(["| setting | default | allowed | meaning |", "|---|---|---|---|", *rows])
 
 
 def run_record(run: Path) -> dict[str, Any]:
@@ -50,16 +63,16 @@ def run_record(run: Path) -> dict[str, Any]:
 
 
 def _row(name: str, training: dict[str, Any]) -> list[str]:
-    config, log = training["config"], training["log"]
+    config, log = TrainingConfig().updated(training["config"]), training["log"]
     best = max(log, key=lambda epoch: float(epoch["validation"]))
-    stopped = "" if len(log) == config["epochs"] else f"{len(log)} of "
+    stopped = "" if len(log) == config.epochs else f"{len(log)} of "
     return [
         f"`{name}`",
         training["data"]["name"],
-        f"{stopped}{config['epochs']}",
-        str(config["batch_size"]),
-        " ".join(f"{epoch:g}:{rate:g}" for epoch, rate in config["rates"]),
-        f"{config['weight_decay']:g}",
+        f"{stopped}{config.epochs}",
+        str(config.batch_size),
+        " ".join(f"{epoch:g}:{rate:g}" for epoch, rate in config.rates),
+        f"{config.weight_decay:g}",
         _augmentation(config),
         str(best["epoch"]),
         f"{best['accuracy']:.1f}",
@@ -67,15 +80,15 @@ def _row(name: str, training: dict[str, Any]) -> list[str]:
     ]
 
 
-def _augmentation(config: dict[str, Any]) -> str:
+def _augmentation(config: TrainingConfig) -> str:
     """What is done to pictures and labels beyond the default of the data set."""
     parts = ["default"]
-    if config["smallest_scale"] < 1:
-        parts.append(f"scale from {config['smallest_scale']:g}")
-    if config["colour"]:
-        parts.append(f"colour {config['colour']:g}")
-    if config["label_smoothing"]:
-        parts.append(f"label smoothing {config['label_smoothing']:g}")
+    if config.smallest_scale < 1:
+        parts.append(f"scale from {config.smallest_scale:g}")
+    if config.color:
+        parts.append(f"color {config.color:g}")
+    if config.label_smoothing:
+        parts.append(f"label smoothing {config.label_smoothing:g}")
     return ", ".join(parts)
 
 

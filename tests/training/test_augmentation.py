@@ -54,7 +54,7 @@ def test_padded_crops_reach_every_position_equally_often():
 def test_contrast_and_brightness_change_an_image_as_a_whole():
     """Gray values g become b * (c * g + (1 - c) * mean), so the mean is multiplied by b."""
     images = pictures(n=200, channels=1)
-    changed = Augmentation(colour=0.2)(0.3 + 0.2 * images, generator())
+    changed = Augmentation(color=0.2)(0.3 + 0.2 * images, generator())
     slopes, means = [], []
     for before, after in zip(0.3 + 0.2 * images, changed, strict=True):
         slope, offset = np.polyfit(before.flatten(), after.flatten(), 1)
@@ -79,7 +79,7 @@ def test_no_augmentation_changes_nothing():
         Augmentation(crop_padding=3),
         Augmentation(flip=True),
         Augmentation(smallest_scale=0.5),
-        Augmentation(colour=0.4),
+        Augmentation(color=0.4),
         Augmentation(2, True, 0.6, 0.3),
     ],
 )
@@ -109,5 +109,5 @@ def test_a_zoomed_crop_of_a_ramp_shows_part_of_the_ramp():
 
 def test_saturation_leaves_grey_pictures_grey():
     grey = pictures(channels=1).expand(-1, 3, -1, -1)
-    coloured = Augmentation(colour=0.5)(grey, generator())
+    coloured = Augmentation(color=0.5)(grey, generator())
     torch.testing.assert_close(coloured[:, 0], coloured[:, 1])

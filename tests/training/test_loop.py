@@ -14,7 +14,7 @@ from protorect.backbones.resnet12 import ResNet12
 from protorect.backbones.weights import TrainedBackbone
 from protorect.cli import main
 from protorect.datasets.prepare import prepare
-from protorect.training.config import TrainingConfig, updated
+from protorect.training.config import TrainingConfig
 from protorect.training.loop import train
 
 QUICK = TrainingConfig(
@@ -76,8 +76,8 @@ def test_the_seed_determines_the_weights(whole, packed, tmp_path):
     again = train(packed, tmp_path / "again", QUICK)
     assert same_weights(whole.last, again.last)
     assert log_without_speed(whole) == log_without_speed(again)
-    short = updated(QUICK, {"epochs": 1})
-    runs = [train(packed, tmp_path / str(s), updated(short, {"seed": s})) for s in (0, 1)]
+    short = QUICK.updated({"epochs": 1})
+    runs = [train(packed, tmp_path / str(s), short.updated({"seed": s})) for s in (0, 1)]
     assert not same_weights(runs[0].last, runs[1].last)
 
 
@@ -103,8 +103,8 @@ def test_a_network_with_random_layers_resumes_to_the_same_weights(
 ):
     """DropBlock of resnet12 samples while training, here at its full rate from the start."""
     monkeypatch.setattr("protorect.backbones.dropblock.WARM_UP", 1)
-    config = updated(QUICK, {"backbone": "resnet12", "epochs": 2, "steps_per_epoch": 1})
-    config = updated(config, {"batch_size": 4})
+    config = QUICK.updated({"backbone": "resnet12", "epochs": 2, "steps_per_epoch": 1})
+    config = config.updated({"batch_size": 4})
     whole = train(unvalidated, tmp_path / "whole", config)
     with pytest.raises(StoppedError):
         train(unvalidated, tmp_path / "run", config, report=stop_at(1, 1))
@@ -139,7 +139,7 @@ def test_a_run_that_is_killed_resumes_to_the_same_weights(packed, tmp_path, caps
 
 def test_steps_per_epoch_sets_the_number_of_steps(unvalidated, tmp_path):
     steps = []
-    config = updated(QUICK, {"epochs": 1, "steps_per_epoch": 9, "batch_size": 8})
+    config = QUICK.updated({"epochs": 1, "steps_per_epoch": 9, "batch_size": 8})
     train(unvalidated, tmp_path / "run", config, report=lambda now: steps.append(now.step))
     assert steps == list(range(1, 10))
 
@@ -148,7 +148,7 @@ def test_steps_per_epoch_sets_the_number_of_steps(unvalidated, tmp_path):
     "changes", [{"precision": "bfloat16"}, {"channels_last": False}, {"label_smoothing": 0.1}]
 )
 def test_other_precisions_layouts_and_losses_learn_as_well(unvalidated, tmp_path, changes):
-    run = train(unvalidated, tmp_path / "run", updated(QUICK, {"epochs": 2} | changes))
+    run = train(unvalidated, tmp_path / "run", QUICK.updated({"epochs": 2} | changes))
     assert run.epochs_logged()[-1]["accuracy"] > 50
 
 
@@ -156,9 +156,9 @@ def test_other_precisions_layouts_and_losses_learn_as_well(unvalidated, tmp_path
 def test_a_compiled_training_is_the_same_training(packed, tmp_path, monkeypatch):
     """Traced and differentiated by torch's compiler; only its C++ code is not generated."""
     monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="aot_eager"))
-    config = updated(QUICK, {"epochs": 1, "steps_per_epoch": 2, "batch_size": 16})
+    config = QUICK.updated({"epochs": 1, "steps_per_epoch": 2, "batch_size": 16})
     plain = train(packed, tmp_path / "plain", config)
-    compiled = train(packed, tmp_path / "compiled", updated(config, {"compile": True}))
+    compiled = train(packed, tmp_path / "compiled", config.updated({"compile": True}))
     loss = plain.epochs_logged()[0]["loss"]
     assert compiled.epochs_logged()[0]["loss"] == pytest.approx(loss, rel=1e-3)
     for file in ("last", "best"):
@@ -192,12 +192,12 @@ def test_the_best_epoch_is_the_one_with_the_best_validation(packed, tmp_path, mo
         "protorect.training.validation.Validation.accuracy",
         lambda *_, **__: {"validation": next(accuracies), "validation_ci95": 1.0},
     )
-    run = train(packed, tmp_path / "run", updated(QUICK, {"steps_per_epoch": 1}))
+    run = train(packed, tmp_path / "run", QUICK.updated({"steps_per_epoch": 1}))
     assert load_tensors(run.best)[1]["epoch"] == 2
 
 
 def test_a_diverging_loss_is_reported(packed, tmp_path):
-    config = updated(QUICK, {"rates": [[0, 1e30]]})
+    config = QUICK.updated({"rates": [[0, 1e30]]})
     with pytest.raises(DataError, match=r"the loss is (nan|inf) in epoch 1, step \d"):
         train(packed, tmp_path / "run", config)
 
@@ -219,5 +219,5 @@ def test_early_epochs_see_smaller_pictures(tmp_path, monkeypatch):
 
 def test_sizes_are_checked_before_the_run_is_written(packed, tmp_path):
     with pytest.raises(OptionError, match="conv64 takes pictures of one size only"):
-        train(packed, tmp_path / "run", updated(QUICK, {"sizes": [[0, 28]]}))
+        train(packed, tmp_path / "run", QUICK.updated({"sizes": [[0, 28]]}))
     assert not (tmp_path / "run").exists()

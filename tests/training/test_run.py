@@ -9,7 +9,7 @@ import torch
 from protorect import DataError
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.backbones.weights import TrainedBackbone
-from protorect.training.config import TrainingConfig, updated
+from protorect.training.config import TrainingConfig
 from protorect.training.loop import train
 from protorect.training.run import Run
 
@@ -42,7 +42,7 @@ def test_a_folder_in_use_is_not_overwritten(run, packed):
 
 def test_a_run_is_resumed_only_with_its_own_settings(run, packed, tmp_path):
     with pytest.raises(DataError, match="has batch_size = 8, not 16"):
-        train(packed, run.folder, updated(TINY, {"batch_size": 16}), resume=True)
+        train(packed, run.folder, TINY.updated({"batch_size": 16}), resume=True)
     with pytest.raises(DataError, match="holds no run to resume"):
         train(packed, tmp_path, TINY, resume=True)
 
@@ -77,12 +77,16 @@ def test_a_checkpoint_that_does_not_fit_is_refused(run, packed, tmp_path, damage
 
 
 def test_a_run_of_an_earlier_version_is_resumed(run, packed, tmp_path):
-    """Its run.json lacks the settings that were added since."""
+    """Its run.json lacks the settings that were added since, and has earlier names."""
     shutil.copytree(run.folder, tmp_path / "run")
     document = json.loads((run.folder / "run.json").read_text())
     del document["config"]["sizes"]
+    del document["config"]["color"]
+    document["config"]["colour"] = 0.5
     (tmp_path / "run" / "run.json").write_text(json.dumps(document))
-    train(packed, tmp_path / "run", TINY, resume=True)
+    train(packed, tmp_path / "run", TINY.updated({"colour": 0.5}), resume=True)
+    with pytest.raises(DataError, match=r"has color = 0.5, not 0.0"):
+        train(packed, tmp_path / "run", TINY, resume=True)
 
 
 def test_the_best_weights_keep_the_base_classifier(run):

@@ -16,7 +16,7 @@ class Augmentation:
     crop_padding: int = 0  # pixels of black padding on each side before the crop
     flip: bool = False  # mirror an image with probability 0.5
     smallest_scale: float = 1.0  # the smallest fraction of the side that a crop shows
-    colour: float = 0.0  # the largest relative change of brightness, contrast and saturation
+    color: float = 0.0  # the largest relative change of brightness, contrast and saturation
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         """Augment images (n, channels, height, width) in 0 .. 1."""
@@ -24,7 +24,7 @@ class Augmentation:
             images = _resized_crop(images, self.smallest_scale, generator)
         if self.crop_padding or self.flip:
             images = _padded_crop_and_flip(images, self.crop_padding, self.flip, generator)
-        return _color_jitter(images, self.colour, generator) if self.colour else images
+        return _color_jitter(images, self.color, generator) if self.color else images
 
 
 def _padded_crop_and_flip(

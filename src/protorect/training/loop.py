@@ -117,7 +117,7 @@ def train(
         crop_padding=data.crop_padding if config.crop_padding is None else config.crop_padding,
         flip=data.flip if config.flip is None else config.flip,
         smallest_scale=config.smallest_scale,
-        colour=config.colour,
+        color=config.color,
     )
     preprocessing = Preprocessing(data.mean, data.std)
     validation = Validation.of(data, config)

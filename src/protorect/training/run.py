@@ -53,7 +53,8 @@ class Run:
         try:
             started = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
             # Runs of earlier versions lack the settings that were added since.
-            before = _flat(_as_json(TrainingConfig()) | started["config"], started["data"])
+            settings = {TrainingConfig.canonical(n): v for n, v in started["config"].items()}
+            before = _flat(_as_json(TrainingConfig()) | settings, started["data"])
         except OSError as error:
             raise DataError(f"{self.folder} holds no run to resume.") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
