@@ -75,10 +75,27 @@ def test_unusable_onnx_files_and_options_are_refused(tmp_path):
     with pytest.raises(DataError, match="is no ONNX network that can be run"):
         load_embedder(f"onnx:{tmp_path}/text.onnx")
     path = onnx_file(tmp_path / "means.onnx", ["n", 3, 28, 28])
-    with pytest.raises(OptionError, match="Did you mean 'mean'"):
-        load_embedder(f"onnx:{path}:meen=1")
-    with pytest.raises(OptionError, match="std is 0"):
-        load_embedder(f"onnx:{path}:std=0")
+    for option, message in {
+        "meen=1": "unknown option of onnx: 'meen'. Did you mean 'mean'?",
+        "mean": "'mean' is no option of onnx:; write name=value, as in mean=0.485/0.456/0.406.",
+        "mean=x": "mean=x: a number, or several as in 0.5/0.4/0.3, is expected.",
+        "mean=123.7": "mean is [123.7]; it must be a list of numbers in 0 .. 1.",
+        "mean=nan": "mean is [nan]; it must be a list of numbers in 0 .. 1.",
+        "mean=0.5/0.5": "mean has 2 numbers for 3 channels.",
+        "std=0": "std is [0.0]; it must be a list of numbers in 0 .. 1e+06, excluding 0.",
+        "size=0": "size is 0; it must be a whole number in 1 .. 1024.",
+        "size=84.5": "size=84.5: a whole number is expected.",
+    }.items():
+        with pytest.raises(OptionError) as error:
+            load_embedder(f"onnx:{path}:{option}")
+        assert str(error.value).startswith(message)
+
+
+def test_the_size_of_an_onnx_file_that_takes_any(tmp_path):
+    pytest.importorskip("onnxruntime")
+    path = onnx_file(tmp_path / "means.onnx", ["n", 3, "height", "width"])
+    assert load_embedder(f"onnx:{path}").size == 224
+    assert load_embedder(f"onnx:{path}:size=96").size == 96
 
 
 def test_a_model_of_hugging_face(tmp_path):

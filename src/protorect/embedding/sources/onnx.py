@@ -2,25 +2,41 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protorect._utils.files import read_errors, sha256_of_file
-from protorect._utils.parameters import check_choice
+from protorect._utils.parameters import LARGEST_SIZE, Parameters, parameter
 from protorect.errors import DataError, OptionError, needs_extra
 
-DEFAULT_SIZE = 224
-_Options = dict[str, tuple[float, ...]]
-IMAGENET: _Options = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+
+class OnnxOptions(Parameters):
+    """How pictures are given to a network in an ONNX file; the defaults are ImageNet's."""
+
+    kind: ClassVar[str] = "option of onnx:"
+
+    mean: tuple[float, ...] = parameter(
+        (0.485, 0.456, 0.406),
+        "Subtracted from pixels in 0 .. 1; one number, or one per channel.",
+        maximum=1,
+    )
+    std: tuple[float, ...] = parameter(
+        (0.229, 0.224, 0.225),
+        "Divides the pixels after that; one number, or one per channel.",
+        above=0,
+    )
+    size: int = parameter(
+        224,
+        "Pixels per side of the pictures, where the file does not say it.",
+        minimum=1,
+        maximum=LARGEST_SIZE,
+    )
 
 
 class OnnxEmbedder:
-    """A network in an ONNX file, `PATH` or `PATH:mean=0.5,std=0.5,size=224`.
-
-    Mean and std are for pixels in 0 .. 1; `0.5/0.4/0.3` is one number per channel.
-    """
+    """A network in an ONNX file, `PATH` or with `OnnxOptions`: `PATH:mean=0.5,std=0.3/0.2/0.2`."""
 
     def __init__(self, spelling: str) -> None:
         path, options = _parse(spelling)
@@ -34,9 +50,10 @@ class OnnxEmbedder:
             )
         self._channels_last = shape[3] in (1, 3) and shape[1] not in (1, 3)
         height, channels = (shape[1], shape[3]) if self._channels_last else (shape[2], shape[1])
-        self.size = height or int(options.get("size", (DEFAULT_SIZE,))[0])
+        self.size = height or options.size
         self.channels = channels or 3
-        mean, std = (_per_channel(options, name, self.channels) for name in ("mean", "std"))
+        mean = _per_channel("mean", options.mean, self.channels)
+        std = _per_channel("std", options.std, self.channels)
         self._mean, self._std = np.array(mean, np.float32), np.array(std, np.float32)
         origin = f"{file_digest} {self.size} {mean} {std}"
         self.digest = hashlib.sha256(origin.encode()).hexdigest()
@@ -79,26 +96,13 @@ def _session(path: Path) -> tuple[Any, str]:
     return session, digest
 
 
-def _parse(spelling: str) -> tuple[Path, _Options]:
+def _parse(spelling: str) -> tuple[Path, OnnxOptions]:
     start, colon, rest = spelling.partition(".onnx:")
     path = Path(start + ".onnx" if colon else spelling)
-    options: _Options = {}
-    for item in filter(None, rest.split(",")):
-        name, _, value = item.partition("=")
-        check_choice("option of onnx:", name, ("mean", "std", "size"))
-        try:
-            options[name] = tuple(float(part) for part in value.split("/"))
-        except ValueError:
-            raise OptionError(
-                f"{item}: give a number, or one per channel as in 0.5/0.4/0.3."
-            ) from None
-    return path, options
+    return path, OnnxOptions(**OnnxOptions.parse(filter(None, rest.split(","))))
 
 
-def _per_channel(options: _Options, name: str, channels: int) -> tuple[float, ...]:
-    values = options.get(name, IMAGENET[name])
-    if name == "std" and min(values) <= 0:
-        raise OptionError(f"std is {min(values):g}; pixels are divided by it, so it is above 0.")
+def _per_channel(name: str, values: tuple[float, ...], channels: int) -> tuple[float, ...]:
     if len(values) == 1:
         return values * channels
     if channels == 1:
