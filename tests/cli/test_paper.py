@@ -149,7 +149,10 @@ def test_a_run_that_did_not_make_the_features(folder, tmp_path, capsys):
     shown = capsys.readouterr().err
     assert "weights differs. Give what `protorect extract` was given." in shown
     assert main([*map(str, line), "--fine-tuned-episodes", "1"]) == 2
-    assert "--fine-tuned-episodes is 1; it must be 2 or more." in capsys.readouterr().err
+    assert (
+        "--fine-tuned-episodes is 1; it must be a whole number from 2 up."
+        in capsys.readouterr().err
+    )
 
 
 def test_validation_and_test_features_of_different_weights(tmp_path, capsys):
@@ -167,7 +170,7 @@ def test_too_few_classes(tmp_path, capsys):
 
 def test_options_that_do_not_go_together(tmp_path, capsys):
     assert "neither names nor --results" in error_of(capsys, "cub", "--from-results", tmp_path)
-    assert "it must be 2 or more" in error_of(capsys, "cub", "--episodes", 1)
+    assert "must be a whole number from 2 up" in error_of(capsys, "cub", "--episodes", 1)
     assert "holds no results" in error_of(capsys, "--from-results", tmp_path)
 
 

@@ -1,11 +1,11 @@
 """The experiments of `experiments.toml`, and running one."""
 
-from protorect.paper.experiments import EXPERIMENTS, experiment, run
+from protorect.paper.experiments import EXPERIMENTS, MeasurementOptions, experiment, run
 from protorect.paper.feature_sets import FeatureFolder, FeatureSet
 
 
 def test_an_experiment_runs_on_the_features_that_exist(features):
-    record = run(experiment("omniglot"), FeatureFolder(features), episodes=5)
+    record = run(experiment("omniglot"), FeatureFolder(features), MeasurementOptions(episodes=5))
     assert {one.backbone for one in record.measured} == {"conv64"}
     assert {one.episodes for one in record.measured} == {5}
     assert [one["split"] for one in record.features] == ["val", "test"]

@@ -1,13 +1,14 @@
 """Results of experiments as files."""
 
-from protorect.paper.experiments import experiment, run
+from protorect.paper.experiments import MeasurementOptions, experiment, run
 from protorect.paper.feature_sets import FeatureFolder
 from protorect.paper.record import load_records
 
 
 def test_results_are_loaded_as_they_were_saved(features, tmp_path):
     folder = FeatureFolder(features)
-    records = [run(experiment(name), folder, episodes=2) for name in ("omniglot", "weights")]
+    few = MeasurementOptions(episodes=2)
+    records = [run(experiment(name), folder, few) for name in ("omniglot", "weights")]
     paths = [record.save(tmp_path) for record in records]
     assert [path.name for path in paths] == ["omniglot.json", "weights.json"]
     assert load_records(tmp_path) == records

@@ -159,7 +159,10 @@ def test_tables_in_other_places_and_formats(colors, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--unknown", "2"], "unknown is 2.0; it must lie in 0 .. 1"),
+        (["--unknown", "2"], "--unknown is 2.0; it must lie in 0 .. 1"),
+        (["--unsure", "x"], "--unsure=x: a number is expected"),
+        (["--unsure", "nan"], "--unsure is nan; it must lie in 0 .. 1"),
+        (["--method", "bd-cspn:zz=1"], "unknown option of bd-cspn 'zz'. Did you mean 'z'?"),
         (["--method", "bd-cspm"], "Did you mean 'bd-cspn'"),
         (["--network", "nowhere"], "unknown run, weights file or pretrained backbone"),
         (["--examples", "nowhere"], "there are no examples at nowhere"),

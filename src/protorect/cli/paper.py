@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from protorect._utils.files import check_writable, write_text
+from protorect.cli.arguments import add_parameters, given
 from protorect.cli.output import check_outputs, print_table
 from protorect.cli.progress import progress_bar
 from protorect.errors import OptionError
@@ -23,6 +24,7 @@ from protorect.paper.document import documents, experiment_sections, measured_ta
 from protorect.paper.experiments import (
     EXPERIMENTS,
     Experiment,
+    MeasurementOptions,
 )
 from protorect.paper.experiments import (
     experiment as experiment_named,
@@ -44,9 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     folder("--features", default="features", help="folder of feature files (%(default)s)")
     folder("--data", default="data", help="folder of packed data sets, for tft (%(default)s)")
     folder("--runs", default="runs", help="folder of training runs, for tft (%(default)s)")
-    add("--episodes", type=int, metavar="N", help="limit the number of episodes")
-    add("--fine-tuned-episodes", type=int, metavar="N", help="fine-tune networks in N (100)")
-    add("--seed", type=int, default=0, help="seed of the episodes (%(default)s)")
+    add_parameters(parser, MeasurementOptions)
     folder("--results", help="write NAME.json for each experiment")
     folder("--from-results", help="measure nothing, show the results in this folder")
     add("--html", type=Path, metavar="PAGE.html", help="write one HTML page")
@@ -81,10 +81,6 @@ def _check(options: argparse.Namespace) -> None:
         raise OptionError(
             "--from-results measures nothing, so it takes neither names nor --results."
         )
-    for name in ("episodes", "fine_tuned_episodes"):
-        number = getattr(options, name)
-        if number is not None and number < 2:
-            raise OptionError(f"--{name.replace('_', '-')} is {number}; it must be 2 or more.")
 
 
 def _records(
@@ -93,19 +89,12 @@ def _records(
     """Run the experiments, saving each record at once; or load the records of a folder."""
     if options.from_results is not None:
         return load_records(options.from_results)
-    records = []
+    records, measured = [], MeasurementOptions(**given(options, MeasurementOptions))
     for experiment in chosen:
         if options.results is not None:
             check_writable(options.results / f"{experiment.name}.json")
         with progress_bar(experiment.name) as progress:
-            record = run_experiment(
-                experiment,
-                folder,
-                episodes=options.episodes,
-                fine_tuned=options.fine_tuned_episodes,
-                seed=options.seed,
-                progress=progress,
-            )
+            record = run_experiment(experiment, folder, measured, progress)
         if record is None:
             print(
                 f"{experiment.name}: no features in {options.features}; "

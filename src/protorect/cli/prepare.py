@@ -9,9 +9,10 @@ ROOT is the folder or archive as it was downloaded.
 import argparse
 from pathlib import Path
 
+from protorect.cli.arguments import add_parameters, given
 from protorect.cli.output import counted, print_list
 from protorect.cli.progress import progress_bar
-from protorect.datasets.prepare import prepare
+from protorect.datasets.prepare import PackingOptions, prepare
 from protorect.datasets.splits import parse_fractions, split_from_file
 
 _SHOWN = 20
@@ -23,14 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("dataset", metavar="DATASET")
     add("root", metavar="ROOT", type=Path)
     add("--out", type=Path, required=True, metavar="PACKED", help="the folder to create")
-    add("--size", type=int, metavar="N", help="pixels per side (default: that of the data set)")
     add(
         "--split",
         metavar="0.64,0.16,0.2 | FILE.json",
         help="fractions of the classes for train, val and test, or a file with their names",
     )
-    add("--seed", type=int, default=0, help="random seed of a split by fractions (%(default)s)")
-    add("--workers", type=int, metavar="N", help="number of processes (default: one per processor)")
+    add_parameters(parser, PackingOptions, "size", "seed", "workers")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -43,10 +42,8 @@ def run(options: argparse.Namespace) -> None:
             options.dataset,
             options.root,
             options.out,
-            size=options.size,
             split=split,
-            seed=options.seed,
-            workers=options.workers,
+            **given(options, PackingOptions),
             progress=progress,
         )
     for name, record in packed.manifest["splits"].items():

@@ -11,7 +11,7 @@ undo DIR` puts everything back. If it is interrupted, give the same command agai
 networks:
   efficientnet-lite0   trained on ImageNet, for photographs; comes with protorect
   RUN                  the folder of a run of `protorect train`, or a .safetensors file of weights
-  onnx:PATH            an ONNX file; onnx:PATH:mean=0.5,std=0.5 where it does not expect ImageNet's
+  onnx:PATH            an ONNX file; its options, as in onnx:PATH:mean=0.5,std=0.5, are below
   hf:NAME              a vision model of Hugging Face
 """
 
@@ -24,10 +24,12 @@ from pathlib import Path
 
 from protorect._utils.files import write_text
 from protorect._utils.parameters import PRECISIONS
+from protorect.cli.arguments import add_parameters, given, parameters_text
 from protorect.cli.output import check_outputs, print_list
 from protorect.cli.progress import progress_bar
+from protorect.embedding.sources.onnx import OnnxOptions
 from protorect.sorting.sort import SortOptions, SortResult, sort_into, watch
-from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from protorect.uncertainty.thresholds import Thresholds
 
 MOST_NAMED = 5
 
@@ -45,21 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mode("--move", const="move", help="move them; DIR records where they were")
     add("--network", default="efficientnet-lite0", metavar="NAME", help="see above (%(default)s)")
     add("--method", metavar="NAME", help="the method (chosen by the number of pictures)")
-    add(
-        "--unknown",
-        type=float,
-        metavar="SHARE",
-        default=DEFAULT_THRESHOLDS.unknown,
-        help="set aside out-of-distribution pictures; about this share of the pictures of the "
-        "classes is set aside by mistake (%(default)s; 0: never)",
-    )
-    add(
-        "--unsure",
-        type=float,
-        metavar="P",
-        default=DEFAULT_THRESHOLDS.unsure,
-        help="set aside labels of less probability (%(default)s; 0: never)",
-    )
+    add_parameters(parser, Thresholds)
+    parser.epilog = f"options of onnx:PATH:NAME=VALUE,...\n{parameters_text(OnnxOptions)}"
     add("--csv", type=Path, metavar="F.csv", help="write the predictions here, too")
     add("--parquet", action="store_true", help="write DIR/predictions.parquet, too")
     add("--no-sheet", dest="contact_sheet", action="store_false", help="make no contact sheet")
@@ -77,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     check_outputs([options.csv])
     sort_options = SortOptions(
         mode=options.mode,
-        thresholds=Thresholds(options.unknown, options.unsure),
+        thresholds=Thresholds(**given(options, Thresholds)),
         contact_sheet=options.contact_sheet,
         parquet=options.parquet,
         evaluate=options.eval,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from protorect._utils.parameters import Parameters, parameter
 from protorect._utils.progress import Progress, part_of
 from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import prepare
@@ -34,6 +35,14 @@ SIZE = 48  # side of the packed pictures; conv64 pools it four times, to 3 x 3 p
 TURNS = 4  # rotations of a base digit by 90 degrees, each a class of its own, as with Omniglot
 _WHITE = 16  # the highest of scikit-learn's gray values
 _STEPS, _BATCH, _HIGHEST_RATE = 20, 64, 0.02
+
+
+class DemoOptions(Parameters):
+    """The size of the demonstration."""
+
+    episodes: int = parameter(600, "Number of episodes.", minimum=1)
+    epochs: int = parameter(8, "Number of training epochs.", minimum=1)
+    seed: int = parameter(0, "Random seed of training and episodes.")
 
 
 class Plan(NamedTuple):

@@ -5,12 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from protorect._utils.parameters import Parameters, parameter
 from protorect._utils.progress import Progress
 from protorect.errors import unknown_name
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.feature_sets import FeatureFolder, FeatureSet
 from protorect.paper.figures import figure_data
-from protorect.paper.measure import EPISODES, Job, Setting, accuracy, fine_tuning
+from protorect.paper.measure import (
+    EPISODES,
+    FINE_TUNED_EPISODES,
+    Job,
+    Setting,
+    accuracy,
+    fine_tuning,
+)
 from protorect.paper.published import load_toml
 from protorect.paper.record import Measurement, Record
 from protorect.paper.robust import robustness
@@ -19,6 +27,21 @@ from protorect.paper.weighting import weighting
 _MEASURES = {
     one.__name__: one for one in (accuracy, fine_tuning, robustness, figure_data, weighting)
 }
+
+
+class MeasurementOptions(Parameters):
+    """How many episodes of an experiment are measured."""
+
+    episodes: int | None = parameter(
+        None, "Largest number of episodes; by default as in the experiment.", minimum=2
+    )
+    fine_tuned_episodes: int = parameter(
+        FINE_TUNED_EPISODES, "Number of episodes in which networks are fine-tuned.", minimum=2
+    )
+    seed: int = parameter(0, "Random seed of the episodes.")
+
+
+DEFAULT_OPTIONS = MeasurementOptions()
 
 
 @dataclass(frozen=True)
@@ -77,17 +100,10 @@ def experiment(name: str) -> Experiment:
 def run(
     chosen: Experiment,
     folder: FeatureFolder,
-    *,
-    episodes: int | None = None,
-    fine_tuned: int | None = None,
-    seed: int = 0,
+    options: MeasurementOptions = DEFAULT_OPTIONS,
     progress: Progress | None = None,
 ) -> Record | None:
-    """Run an experiment on the feature sets that are in the folder; None if there are none.
-
-    `episodes` limits the episodes of every setting; `fine_tuned` is the number of episodes in which
-    networks are fine-tuned.
-    """
+    """Run an experiment on the feature sets that are in the folder; None if there are none."""
     start = time.perf_counter()
     numbers: list[Measurement] = []
     files, figures = [], {}
@@ -96,11 +112,12 @@ def run(
             continue
         val, test = folder.load(feature_set)
         settings = [
-            replace(setting, episodes=min(setting.episodes, episodes or setting.episodes))
+            replace(setting, episodes=min(setting.episodes, options.episodes or setting.episodes))
             for setting in chosen.settings
             if setting.feature_set == feature_set
         ]
-        job = Job(val, test, folder, chosen.methods, settings, seed, fine_tuned, progress)
+        limits = options.seed, options.fine_tuned_episodes
+        job = Job(val, test, folder, chosen.methods, settings, *limits, progress)
         measured, data = _MEASURES[chosen.measure](job)
         numbers += measured
         files += [val.provenance(), test.provenance()]
@@ -109,5 +126,5 @@ def run(
     if not files:
         return None
     seconds = time.perf_counter() - start
-    record = Record(chosen.name, seed, seconds, tuple(files), tuple(numbers), figures)
+    record = Record(chosen.name, options.seed, seconds, tuple(files), tuple(numbers), figures)
     return Record.from_json(record.to_json())  # rounded as in the file

@@ -75,7 +75,7 @@ class Job:
     methods: Sequence[str]
     settings: Sequence[Setting]
     seed: int = 0
-    fine_tuned: int | None = None  # number of episodes in which networks are fine-tuned
+    fine_tuned: int = FINE_TUNED_EPISODES  # number of episodes in which networks are fine-tuned
     progress: Progress | None = None
 
     def choose_z(self, setting: Setting) -> list[Choice]:
@@ -152,8 +152,7 @@ def fine_tuning(job: Job) -> Measured:
     for setting in job.settings:
         if not job.folder.has_pictures(setting.feature_set):
             continue
-        most = job.fine_tuned or FINE_TUNED_EPISODES
-        fewer = replace(setting, episodes=min(setting.episodes, most))
+        fewer = replace(setting, episodes=min(setting.episodes, job.fine_tuned))
         episodes = job.sample_episodes(setting).first(fewer.episodes)
         pictures = job.folder.pictures(setting.feature_set)
         results = evaluate_fine_tuned(
