@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,8 @@ SETTINGS = [
     {"dirichlet": 0.3},
     {"distractors": 3},
     {"dirichlet": 2.0, "distractors": 2},
+    {"present": 2},
+    {"present": 3, "dirichlet": 1.0, "distractors": 1},
 ]
 
 
@@ -149,6 +153,9 @@ def test_labels_may_be_strings():
         ({"distractors": -1}, OptionError, "distractors is -1"),
         ({"dirichlet": 0.0}, OptionError, "dirichlet is 0.0"),
         ({"dirichlet": float("nan")}, OptionError, "dirichlet is nan"),
+        ({"present": 0}, OptionError, "present is 0"),
+        ({"present": 6}, OptionError, "present is 6; an episode has 5 classes"),
+        ({"present": 2.0}, OptionError, "present is 2.0"),
     ],
 )
 def test_wrong_arguments_are_refused(changes, error, message):
@@ -253,3 +260,69 @@ def test_an_episode_with_one_class_twice_is_refused():
     Episodes(np.array([[[0], [20], [10]]]), np.array([[2, 21, 11]]), twice.query_way).check_labels(
         labels
     )
+
+
+MANY_LABELS = np.repeat(np.arange(9), 120)
+
+
+@pytest.mark.parametrize(
+    ("labels", "setting", "digest"),
+    [
+        (LABELS, {}, "b0ec3bf988533984"),
+        (LABELS, {"shot": 1, "way": 2, "query": 1}, "e4fc53a2b0e6c37b"),
+        (LABELS, {"way": 8}, "d28e830f3e181418"),
+        (LABELS, {"dirichlet": 0.3}, "d602596dcc17268c"),
+        (LABELS, {"distractors": 3}, "ed9a558da0322b9f"),
+        (LABELS, {"dirichlet": 2.0, "distractors": 2}, "28a21be4a5691781"),
+        (MANY_LABELS, {"shot": 5, "query": 70}, "f20b324908f3332b"),
+        (MANY_LABELS, {"shot": 5, "seed": 9}, "16175488ead766d5"),
+    ],
+)
+def test_published_episodes_do_not_change(labels, setting, digest):
+    episodes = sample_episodes(labels, **{"episodes": 50} | setting)
+    arrays = (episodes.support, episodes.query, episodes.query_way)
+    content = b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)
+    assert hashlib.sha256(content).hexdigest().startswith(digest)
+
+
+def counts_by_class(episodes):
+    return np.stack([(episodes.query_way == way).sum(axis=1) for way in range(5)], axis=1)
+
+
+def test_only_present_classes_have_queries():
+    episodes, all_present = sample(present=2, distractors=1), sample(distractors=1)
+    counts = counts_by_class(episodes)
+    assert (np.sort(counts, axis=1) == [0, 0, 0, 15, 15]).all()
+    assert episodes.query.shape == (200, 2 * 15 + 15)
+    assert episodes.query_per_class == 15
+    # Which classes are present is random: else ties, which go to the first class, would count.
+    assert (np.abs((counts > 0).mean(axis=0) - 0.4) < 0.15).all()
+    # The rest is as in episodes with all classes.
+    assert (episodes.support == all_present.support).all()
+    kept = np.take_along_axis(counts, all_present.query_way.clip(min=0), axis=1) > 0
+    kept |= all_present.query_way == -1
+    assert (all_present.query[kept] == episodes.query.ravel()).all()
+    everyone = sample(present=5, distractors=1)
+    assert (everyone.query == all_present.query).all()
+
+
+def test_present_classes_do_not_depend_on_the_shot():
+    one, five = (sample(present=3, shot=k, query=10) for k in (1, 5))
+    assert (one.query == five.query).all()
+    assert (one.support == five.with_shot(1).support).all()
+
+
+def test_dirichlet_among_present_classes():
+    episodes = sample(present=3, dirichlet=1.0, query=4)
+    counts = counts_by_class(episodes)
+    assert (counts.sum(axis=1) == 12).all()
+    assert ((counts > 0).sum(axis=1) <= 3).all()
+    assert counts.max() > 8
+
+
+def test_labels_of_mixed_types_are_refused():
+    for labels in (["1", 1] * 40, np.array(["1", 1] * 40, dtype=object), ["a", np.nan] * 40):
+        with pytest.raises(DataError, match="labels must be numbers or strings, not both: they"):
+            sample_episodes(labels)
+    with pytest.raises(DataError, match="not nested lists"):
+        sample_episodes([[1, 2], [3]])
