@@ -32,14 +32,17 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getatt
     from protorect.evaluation.episodes import (
         sample_episodes as sample_episodes,
     )
-    from protorect.evaluation.evaluate import Result as Result
     from protorect.evaluation.evaluate import evaluate as evaluate
+    from protorect.evaluation.features import (
+        FeatureTable as FeatureTable,
+    )
     from protorect.evaluation.features import (
         load_features as load_features,
     )
     from protorect.evaluation.features import (
         save_features as save_features,
     )
+    from protorect.evaluation.result import Result as Result
     from protorect.labeling.classifier import (
         ImageClassifier as ImageClassifier,
     )
@@ -60,8 +63,9 @@ _NAMES = {
     "errors": ("DataError", "MissingExtraError", "OptionError", "ProtorectError"),
     "estimators.prototypes": ("BDCSPN", "CSPN"),
     "evaluation.episodes": ("Episodes", "sample_episodes"),
-    "evaluation.evaluate": ("Result", "evaluate"),
-    "evaluation.features": ("load_features", "save_features"),
+    "evaluation.evaluate": ("evaluate",),
+    "evaluation.features": ("FeatureTable", "load_features", "save_features"),
+    "evaluation.result": ("Result",),
     "labeling.classifier": ("ImageClassifier", "sort_images"),
     "labeling.predictions": ("Predictions",),
     "methods": ("METHODS", "Method", "method"),

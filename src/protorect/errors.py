@@ -80,6 +80,15 @@ def needs_extra(what: str, extra: str) -> Iterator[None]:
         raise MissingExtraError(f"{what}, which is not installed: {line}.") from error
 
 
+@contextmanager
+def naming(what: object) -> Iterator[None]:
+    """Begin the message of an error with what it is about, such as the name of a file."""
+    try:
+        yield
+    except ProtorectError as error:
+        raise type(error)(f"{what}: {error}") from error
+
+
 def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> OptionError:
     """The error for a name that is not allowed, with the most similar allowed one suggested."""
     names = sorted(allowed)

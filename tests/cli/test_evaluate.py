@@ -39,6 +39,7 @@ def files(tmp_path, feature_set, monkeypatch):
     np.savez("other.npz", features=features[:, :3], labels=labels)
     np.savez("no-features.npz", labels=labels)
     np.savez("pickled.npz", features=np.array([{}, {}], dtype=object), labels=labels[:2])
+    np.savez("one-group.npz", features=features, labels=labels, groups=np.zeros_like(labels))
     Path("corrupt.npz").write_bytes(Path("good.npz").read_bytes()[:999])
     Path("blocked").write_text("a file where a folder is expected")
     return tmp_path
@@ -125,6 +126,32 @@ def test_unbalanced_queries_and_distractors(files):
     assert len(set((episodes.query_way == 0).sum(axis=1))) > 3
 
 
+def test_only_present_classes_have_queries(files):
+    line = "evaluate good.npz --method cspn --shot 1 --episodes 20 --present 2 --json o.json"
+    assert main([*line.split(), "--save-episodes", "e.npz"]) == 0
+    assert Episodes.load("e.npz").query.shape == (20, 30)
+    document = json.loads(Path("o.json").read_text())
+    assert document["settings"]["present"] == 2
+    assert document["results"][0]["query"] == 15
+
+
+def test_groups_of_the_file_are_used_and_reported(files, feature_set, capsys):
+    features, labels = feature_set
+    groups = np.arange(len(labels)) // 4
+    np.savez("grouped.npz", features=features, labels=labels, groups=groups)
+    line = "evaluate grouped.npz --method cspn --episodes 20 --save-episodes e.npz --json o.json"
+    assert main(line.split()) == 0
+    told = "120 groups in grouped.npz: support and queries of an episode share none\n"
+    assert capsys.readouterr().err == told
+    Episodes.load("e.npz").check_groups(groups)
+    assert json.loads(Path("o.json").read_text())["settings"]["groups"] == 120
+    assert main(["evaluate", "grouped.npz", "--load-episodes", "e.npz"]) == 0
+    assert main(["evaluate", "good.npz", "--episodes", "20", "--save-episodes", "e.npz"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "grouped.npz", "--load-episodes", "e.npz"]) == 2
+    assert "share the group" in capsys.readouterr().err
+
+
 def test_one_episode_has_no_interval(files, capsys):
     line = "evaluate good.npz --method cspn --shot 1 --episodes 1 --json o.json"
     assert main(line.split()) == 0
@@ -141,7 +168,7 @@ def test_one_episode_has_no_interval(files, capsys):
         ("pickled.npz", "features.npy holds pickled objects, which are never read"),
         ("nan.npz", "2 of 480 feature rows hold NaN or infinite values: row 3, 17"),
         ("short.npz", "480 rows of features and labels of shape (479,)"),
-        ("one-class.npz", "an episode needs 5 classes, there are 1"),
+        ("one-class.npz", "all labels are 0; at least two classes are needed"),
         ("good.npz --way 13", "an episode needs 13 classes, there are 12"),
         ("good.npz --way 1000000000", "an episode needs 1000000000 classes"),
         ("good.npz --shot 26", "class 0 has 40 samples; 26 shots"),
@@ -158,7 +185,10 @@ def test_one_episode_has_no_interval(files, capsys):
         ("good.npz --json a.txt --csv a.txt", "a.txt is named twice"),
         ("good.npz --episodes 1000000000000", "do not fit into memory"),
         ("good.npz --dirichlet -1", "dirichlet is -1.0"),
-        ("good.npz --base good.npz", "--base is for simpleshot, which is not among the methods"),
+        ("good.npz --present 6", "present is 6; an episode has 5 classes"),
+        ("good.npz --load-episodes e.npz --present 2", "--present is for sampling"),
+        ("one-group.npz", "class 0 has too few groups, 1"),
+        ("good.npz --base good.npz", "base is for simpleshot, which is not among the methods"),
         ("good.npz --method simpleshot --base no-features.npz", "has no array features"),
         ("good.npz --method simpleshot --base other.npz", "base_mean has 3 dimensions"),
         ("good.npz --seed -1", "seed is -1"),
@@ -201,7 +231,7 @@ def test_an_interrupt_is_not_a_traceback(files, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("protorect.cli.evaluate.evaluate_chosen", interrupted)
+    monkeypatch.setattr("protorect.cli.evaluate.evaluate", interrupted)
     assert main(["evaluate", "good.npz"]) == 130
     assert capsys.readouterr().err == "protorect: interrupted\n"
 

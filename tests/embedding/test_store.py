@@ -43,6 +43,22 @@ def test_a_store_is_evaluated_like_a_file(store, feature_file, tmp_path, capsys)
     assert tables[0] == tables[1]
 
 
+@pytest.mark.parametrize("kind", [int, str])
+def test_a_store_may_have_groups(store, feature_set, kind):
+    assert FeatureTable.of(store).groups is None
+    groups = [kind(row // 4) for row in range(len(feature_set[1]))]
+    np.save(store / "groups.npy", groups)
+    assert FeatureTable.of(store).groups.tolist() == groups
+    np.save(store / "groups.npy", groups[1:])
+    with pytest.raises(
+        DataError, match=r"groups.npy is damaged: it has shape \(479,\) for 480 rows"
+    ):
+        FeatureTable.of(store)
+    (store / "groups.npy").write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"groups.npy is damaged"):
+        FeatureTable.of(store)
+
+
 def claim(**changes):
     def change(folder):
         manifest = json.loads((folder / "manifest.json").read_text())

@@ -1,10 +1,21 @@
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
 
 from helpers.clusters import clusters
-from protorect import METHODS, DataError, OptionError, evaluate, sample_episodes
+from protorect import (
+    METHODS,
+    DataError,
+    FeatureTable,
+    OptionError,
+    evaluate,
+    sample_episodes,
+    save_features,
+)
 from protorect.core.statistics import mean_interval
+from protorect.evaluation.compare import compare
 from protorect.methods import PAPER
 from reference import rectification as reference
 
@@ -144,3 +155,85 @@ def test_wrong_arguments_are_refused(feature_set):
     episodes = sample_episodes(np.repeat(np.arange(30), 40))
     with pytest.raises(DataError, match="sampled from another feature file"):
         evaluate(*feature_set, episodes=episodes, shot=1)
+
+
+def same(results, expected):
+    assert [(r.method, r.shot) for r in results] == [(r.method, r.shot) for r in expected]
+    for one, other in zip(results, expected, strict=True):
+        assert (one.predictions == other.predictions).all()
+
+
+def test_features_and_episodes_may_be_files(tmp_path, feature_set):
+    path, saved = tmp_path / "f.npz", tmp_path / "e.npz"
+    save_features(path, *feature_set)
+    expected = evaluate(*feature_set, "bd-cspn", shot=2, episodes=20)
+    same(evaluate(path, methods="bd-cspn", shot=2, episodes=20), expected)
+    same(evaluate(FeatureTable.of(path), methods="bd-cspn", shot=2, episodes=20), expected)
+    sample_episodes(feature_set[1], shot=2, episodes=20).save(saved)
+    same(evaluate(str(path), None, "bd-cspn", episodes=saved), expected)
+
+
+def test_validation_may_be_a_file_a_table_or_arrays(tmp_path, feature_set):
+    validation = clusters(spread=2.0, seed=1)
+    save_features(tmp_path / "v.npz", *validation)
+    options = {"methods": ["cspn", "bd-cspn"], "episodes": 20}
+    results = [
+        evaluate(*feature_set, **options, validation=given)
+        for given in (tmp_path / "v.npz", validation, FeatureTable.of(*validation))
+    ]
+    for other in results[1:]:
+        same(other, results[0])
+        assert [one.chosen for one in other] == [one.chosen for one in results[0]]
+    few = (validation[0][::10], validation[1][::10])
+    with pytest.raises(DataError, match=r"^validation: class 0 has 4 samples"):
+        evaluate(*feature_set, **options, validation=few)
+
+
+def test_the_base_mean_is_subtracted(tmp_path, feature_set):
+    features, labels = feature_set[0] + 10, feature_set[1]
+    given = METHODS["simpleshot"].with_options(base_mean=features.mean(axis=0, dtype=np.float64))
+    expected = evaluate(features, labels, ["cspn", given], episodes=20)
+    results = evaluate(features, labels, ["cspn", "simpleshot"], episodes=20, base=features)
+    same(results, expected)
+    assert results[1].method == "simpleshot:base_mean=given"
+    with pytest.raises(OptionError, match="base is for simpleshot, which is not among"):
+        evaluate(features, labels, base=features)
+
+
+def test_methods_on_pictures_need_a_file_of_features(feature_set):
+    with pytest.raises(OptionError, match="give its path instead of features and labels"):
+        evaluate(*feature_set, "tft", network="conv64", pictures="packed")
+    with pytest.raises(OptionError, match="network and pictures go together"):
+        evaluate(*feature_set, "tft", network="conv64")
+
+
+def test_absent_classes_are_not_scored_and_may_be_predicted(feature_set):
+    (result,) = evaluate(*feature_set, "cspn", shot=1, episodes=50, present=2)
+    assert (result.query, result.predictions.shape) == (15, (50, 30))
+    episodes = sample_episodes(feature_set[1], episodes=50, present=2)
+    same([result], evaluate(*feature_set, "cspn", episodes=episodes))
+    assert any(len(np.unique(predicted)) > 2 for predicted in result.predictions)
+
+
+def test_progress_of_validation_and_evaluation_rises_to_one_total(feature_set):
+    calls = []
+    evaluate(
+        *feature_set,
+        ["cspn", "bd-cspn"],
+        episodes=20,
+        validation=feature_set,
+        progress=lambda *now: calls.append(now),
+    )
+    assert calls == sorted(calls)
+    assert {total for _, total in calls} == {80}
+    assert calls[-1] == (80, 80)
+
+
+def test_objects_with_arrays_can_be_compared(feature_set):
+    results = evaluate(*feature_set, "cspn", shot=1, episodes=5)
+    episodes = sample_episodes(feature_set[1], episodes=5)
+    comparison = compare({"one": feature_set}, "cspn", shot=[1], query=5, episodes=5)
+    for one in (results[0], episodes, FeatureTable.of(*feature_set), comparison):
+        assert one == one
+        assert one != deepcopy(one)
+        assert len({one, one}) == 1

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 import torch
 
-from protorect import DataError, load_features, save_features
-from protorect.evaluation.features import FeatureTable
+from protorect import DataError, OptionError, load_features, save_features
+from protorect.evaluation.features import FeatureTable, feature_table, mean_feature
 
 ROWS = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0]], dtype=np.float32)
 LABELS = np.array([0, 1, 1])
@@ -98,3 +98,43 @@ def test_class_names_replace_numbers_if_all_are_different(tmp_path):
     save_features(tmp_path / "f.npz", ROWS, LABELS, np.array(["wren"]))
     with pytest.raises(DataError, match="1 class_names for labels 0 .. 1"):
         load_features(tmp_path / "f.npz")
+
+
+def test_groups_in_a_file(tmp_path):
+    path = tmp_path / "f.npz"
+    save_features(path, ROWS, LABELS, groups=["a", "b", "b"])
+    assert [part.tolist() for part in load_features(path)] == [ROWS.tolist(), LABELS.tolist()]
+    table = FeatureTable.of(path)
+    assert table.groups.tolist() == ["a", "b", "b"]
+    assert table.path == path
+    assert FeatureTable.of(path, groups=[1, 2, 3]).groups.tolist() == [1, 2, 3]
+    assert FeatureTable.of(table, groups=[1, 2, 3]).groups.tolist() == [1, 2, 3]
+    assert FeatureTable.of(table, device="cpu").groups.tolist() == ["a", "b", "b"]
+    np.savez(path, features=ROWS, labels=LABELS, groups=[1, 2])
+    with pytest.raises(DataError, match=r"groups must be .* 3 rows, shape \(2,\)"):
+        FeatureTable.of(path)
+    with pytest.raises(DataError, match=r"groups must be .* 3 rows, shape \(2,\)"):
+        save_features(path, ROWS, LABELS, groups=[1, 2])
+
+
+def test_a_path_has_its_own_labels_and_arrays_need_them(tmp_path):
+    save_features(tmp_path / "f.npz", ROWS, LABELS)
+    with pytest.raises(OptionError, match="labels are given, and the features have their own"):
+        FeatureTable.of(tmp_path / "f.npz", LABELS)
+    with pytest.raises(OptionError, match="labels are missing"):
+        FeatureTable.of(ROWS)
+
+
+def test_a_table_from_a_tuple():
+    assert feature_table((ROWS, LABELS)).groups is None
+    assert feature_table((ROWS, LABELS, [7, 8, 9])).groups.tolist() == [7, 8, 9]
+    with pytest.raises(OptionError, match="not a tuple of 1"):
+        feature_table((ROWS,))
+
+
+def test_the_mean_of_base_features(tmp_path):
+    save_features(tmp_path / "f.npz", ROWS, LABELS)
+    for base in (ROWS, torch.tensor(ROWS), tmp_path / "f.npz", str(tmp_path / "f.npz")):
+        assert mean_feature(base) == [1.0, 2.0]
+    with pytest.raises(DataError, match=r"base features must be \(n, dim\), got shape \(2,\)"):
+        mean_feature(ROWS[0])

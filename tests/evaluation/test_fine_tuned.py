@@ -116,8 +116,8 @@ def test_the_command_compares_it_with_methods_on_features(here, capsys):
     ("line", "message"),
     [
         (LINE, "fine-tunes the network on pictures, so features alone do not do"),
-        ([*LINE, *NETWORK[:2]], "--network and --pictures go together"),
-        ([*LINE, *NETWORK[2:]], "--network and --pictures go together"),
+        ([*LINE, *NETWORK[:2]], "network and pictures go together"),
+        ([*LINE, *NETWORK[2:]], "network and pictures go together"),
         (["evaluate", "f.npz", *NETWORK], "are for tft, which is not among the methods"),
         ([*LINE, "--network", "w.safetensors", "--pictures", "."], "is not a packed data set"),
         (["compare", "f.npz", "--method", "tft"], "features alone do not do"),

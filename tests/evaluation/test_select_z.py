@@ -8,14 +8,10 @@ import pytest
 from helpers.clusters import clusters
 from protorect import evaluate, method, sample_episodes
 from protorect.cli import main
-from protorect.evaluation.select_z import (
-    Choice,
-    choose_z,
-    evaluate_chosen,
-    has_free_z,
-    with_choice,
-    z_text,
-)
+from protorect.evaluation.evaluate import choose_z, evaluate_chosen
+from protorect.evaluation.features import FeatureTable
+from protorect.evaluation.select_z import Choice, chosen_options, has_free_z, z_text
+from protorect.methods import chosen_methods
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +57,12 @@ def test_test_episodes_use_the_choice_of_their_shot(feature_set):
     names = ["cspn", "bd-cspn", "bd-i"]
     calls = []
     results = evaluate_chosen(
-        *feature_set,
-        names,
+        FeatureTable.of(*feature_set),
+        chosen_methods(names),
         choices,
-        shot=[1, 5],
-        episodes=episodes,
-        progress=lambda *counts: calls.append(counts),
+        [1, 5],
+        episodes,
+        lambda *counts: calls.append(counts),
     )
     assert calls == sorted(calls)
     assert calls[-1] == (60, 60)
@@ -80,9 +76,19 @@ def test_test_episodes_use_the_choice_of_their_shot(feature_set):
         assert at_shot == [r.accuracy for r in expected]
 
 
-def test_a_method_without_choice_is_unchanged():
-    chosen = method("cspn")
-    assert with_choice(chosen, 1, []) is chosen
+def test_the_result_says_which_z_was_chosen(feature_set, validation):
+    names = ["cspn", "bd-cspn", "bd-cspn:z=4"]
+    results = evaluate(*feature_set, names, episodes=20, seed=3, validation=validation)
+    choices = choose_z(*validation, names, shot=[1, 5], episodes=20, seed=3)
+    for one in results:
+        assert one.chosen == chosen_options(one.method, one.shot, choices)
+        assert bool(one.chosen) == (one.method == "bd-cspn")
+    spelled = [f"bd-cspn:z={z_text(choice.z)}" for choice in choices]
+    for k, name in zip((1, 5), spelled, strict=True):
+        episodes = sample_episodes(feature_set[1], shot=5, episodes=20, seed=3)
+        (expected,) = evaluate(*feature_set, name, shot=k, episodes=episodes)
+        (found,) = (one for one in results if (one.method, one.shot) == ("bd-cspn", k))
+        assert (found.per_episode == expected.per_episode).all()
 
 
 def test_the_command_selects_z_prints_and_saves_it(tmp_path, feature_file, validation, capsys):

@@ -1,6 +1,7 @@
 """Progress callbacks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 Progress = Callable[[int, int], None]  # (done, total)
 
@@ -13,3 +14,9 @@ def part_of(progress: Progress | None, start: int, total: int) -> Progress:
             progress(start + done, total)
 
     return report
+
+
+def parts_of(progress: Progress | None, sizes: Sequence[int]) -> list[Progress]:
+    """Callbacks of consecutive parts of these sizes."""
+    starts = accumulate(sizes[:-1], initial=0)
+    return [part_of(progress, start, sum(sizes)) for start in starts]

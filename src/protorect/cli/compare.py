@@ -3,7 +3,8 @@
 The settings are balanced classes, unbalanced classes, and distractor classes among the queries.
 Prints accuracy with 95 % intervals, speed, mean ranks and the critical difference between ranks.
 
-FEATURES is what `protorect extract` wrote, or any .npz with features (n, dim) and labels (n,).
+FEATURES is what `protorect extract` wrote, or any .npz with features (n, dim) and labels (n,). A
+method may be a function of your own, FILE.py:function, as described by `protorect evaluate --help`.
 """
 
 import argparse
@@ -15,8 +16,9 @@ from protorect._utils.versions import versions
 from protorect.cli.output import check_outputs, print_list, print_table
 from protorect.cli.progress import progress_bar
 from protorect.evaluation.compare import compare
-from protorect.evaluation.features import load_features
-from protorect.methods import METHODS, chosen_methods
+from protorect.evaluation.evaluate import SHOTS
+from protorect.evaluation.own_method import resolve_methods
+from protorect.methods import METHODS
 from protorect.report.comparison import comparison_json, comparison_page, comparison_tables
 from protorect.report.page import render_html, render_markdown
 
@@ -43,11 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compare, print the tables, and write the requested files."""
-    methods = chosen_methods(options.method or list(METHODS))
+    methods = resolve_methods(options.method or list(METHODS))
     check_outputs((options.json, options.html, options.markdown), tuple(options.features))
     names = _names(options.features)
-    tables = {name: load_features(path) for name, path in zip(names, options.features, strict=True)}
-    sampling: dict[str, Any] = {"shot": options.shot or [1, 5]}
+    tables = dict(zip(names, options.features, strict=True))
+    sampling: dict[str, Any] = {"shot": options.shot or list(SHOTS)}
     sampling |= {name: getattr(options, name) for name in SAMPLING}
     with progress_bar("episodes") as progress:
         comparison = compare(tables, methods, **sampling, device=options.device, progress=progress)

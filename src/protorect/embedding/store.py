@@ -5,6 +5,7 @@ A feature file is a .npz file. A feature store is a folder for large sets, memor
     features.npy        (n, dim), floating point
     labels.npy          (n,) int64, indices into the class names
     class_names.json    a list of names
+    groups.npy          (n,), numbers or strings; optional
     manifest.json       shape, and what the features were made by
 """
 
@@ -24,13 +25,15 @@ from protorect._utils.manifest import MANIFEST, FolderFormat, differences, read_
 from protorect.errors import DataError, damaged
 
 FEATURES, LABELS, CLASS_NAMES = "features.npy", "labels.npy", "class_names.json"
+GROUPS = "groups.npy"
 _DTYPES = ("float16", "float32", "float64")
 _REMEDY = "Remove it and extract again."
+_REWRITE = "Remove it, or write the group of every row: numbers or strings."
 _MAKE = "Give a .npz file or a folder that `protorect extract` made."
 _STORE = FolderFormat("feature store", "protorect-features", 1, _MAKE, _REMEDY)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureStore:
     """The contents of a feature store."""
 
@@ -38,6 +41,7 @@ class FeatureStore:
     labels: NDArray[np.int64]  # (n,), indices into `class_names`, memory-mapped
     class_names: tuple[str, ...]
     provenance: dict[str, Any]  # digests of weights and pictures, preprocessing, precision
+    groups: NDArray[Any] | None = None  # (n,), numbers or strings
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -59,7 +63,22 @@ class FeatureStore:
             map_array(path / LABELS, "int64", (n,), _REMEDY),
             tuple(names),
             provenance,
+            _read_groups(path / GROUPS, n),
         )
+
+
+def _read_groups(path: Path, n: int) -> NDArray[Any] | None:
+    """The groups (n,) of a store, if it has any."""
+    if not path.exists():
+        return None
+    try:
+        groups = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise damaged(path, " ".join(str(error).split()).rstrip("."), _REWRITE) from error
+    if not isinstance(groups, np.memmap) or groups.shape != (n,):
+        shape = getattr(groups, "shape", "?")
+        raise damaged(path, f"it has shape {shape} for {n} rows", _REWRITE)
+    return groups
 
 
 def create_store(

@@ -1,20 +1,22 @@
 """Comparison of methods on several feature sets in several settings, with their ranks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import rankdata, studentized_range
-from torch import Tensor
 
 from protorect._utils.progress import Progress, part_of
-from protorect.errors import ProtorectError
-from protorect.evaluation.evaluate import Result, evaluate
-from protorect.methods import METHODS, Method, chosen_methods
+from protorect.errors import naming
+from protorect.evaluation.evaluate import SHOTS, evaluate
+from protorect.evaluation.features import FeatureSource, feature_table
+from protorect.evaluation.own_method import Spec, resolve_methods
+from protorect.evaluation.result import Result
+from protorect.methods import METHODS
 
 ALPHA = 0.05  # of the critical difference
 
@@ -28,7 +30,7 @@ class Column(NamedTuple):
     results: tuple[Result, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """The results of all methods on all feature sets and settings."""
 
@@ -74,11 +76,11 @@ class Comparison:
 
 
 def compare(
-    tables: Mapping[str, tuple[ArrayLike | Tensor, ArrayLike | Tensor]],
-    methods: str | Method | Sequence[str | Method] = tuple(METHODS),
+    tables: Mapping[str, FeatureSource | tuple[Any, ...]],
+    methods: Spec | Iterable[Spec] = tuple(METHODS),
     *,
     way: int = 5,
-    shot: Sequence[int] = (1, 5),
+    shot: Sequence[int] = SHOTS,
     query: int = 15,
     episodes: int = 600,
     seed: int = 0,
@@ -89,37 +91,37 @@ def compare(
 ) -> Comparison:
     """Run every method on the same episodes of every feature set in three settings.
 
-    `tables` has the features (n, dim) and labels (n,) of each feature set by its name. The settings
-    are balanced classes, classes in the proportions of a Dirichlet distribution, and balanced ones
-    with distractor classes. The other arguments are those of `evaluate`.
+    `tables` has each feature set by its name, as the path of a file or as (features, labels). The
+    settings are balanced classes, classes in the proportions of a Dirichlet distribution, and
+    balanced ones with distractor classes. The other arguments are those of `evaluate`.
     """
-    chosen = chosen_methods(methods)
+    chosen = resolve_methods(methods)
+    loaded = {}
+    for name, given in tables.items():
+        with naming(name):
+            loaded[name] = feature_table(given, device)
     settings: dict[str, dict[str, Any]] = {  # how queries are sampled, by the name in tables
         "balanced": {},
         f"unequal (Dirichlet {dirichlet:g})": {"dirichlet": dirichlet},
         f"{distractors} distractor classes": {"distractors": distractors},
     }
     shared: dict[str, Any] = {"way": way, "shot": shot, "query": query, "episodes": episodes}
-    shared |= {"seed": seed, "device": device}
+    shared |= {"seed": seed}
     in_setting = len(shot) * episodes
     columns: list[Column] = []
     skipped: dict[str, str] = {}  # the reason, by feature set
-    pairs = list(product(tables, settings))
+    pairs = list(product(loaded, settings))
     for i, (name, setting) in enumerate(pairs):
-        features, labels = tables[name]
+        table = loaded[name]
         needed = way + settings[setting].get("distractors", 0)
-        classes = len(np.unique(np.asarray(labels)))
+        classes = len(np.unique(table.labels))
         if way <= classes < needed:
             reason = f"an episode needs {needed} classes, there are {classes}."
             skipped[name] = f"{name}, {setting}: {reason}"
             continue
         part = part_of(progress, i * in_setting, len(pairs) * in_setting)
-        try:
-            results = evaluate(
-                features, labels, chosen, **shared, **settings[setting], progress=part
-            )
-        except ProtorectError as error:
-            raise type(error)(f"{name}: {error}") from error
+        with naming(name):
+            results = evaluate(table, None, chosen, **shared, **settings[setting], progress=part)
         columns += [
             Column(name, setting, k, tuple(r for r in results if r.shot == k)) for k in shot
         ]

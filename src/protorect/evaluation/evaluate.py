@@ -1,106 +1,58 @@
 """Accuracy of methods on episodes of a feature table, with confidence intervals."""
 
+import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from protorect._utils.parameters import check_whole
-from protorect._utils.progress import Progress, part_of
+from protorect._utils.progress import Progress, part_of, parts_of
 from protorect.core.functional import predictions
-from protorect.core.statistics import Estimate, mean_interval, paired_difference
-from protorect.errors import OptionError
-from protorect.evaluation.episodes import DISTRACTOR, Episodes, sample_episodes
-from protorect.evaluation.features import FeatureTable
+from protorect.errors import OptionError, naming
+from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.features import FeatureSource, FeatureTable, feature_table, mean_feature
+from protorect.evaluation.fine_tuned import Pictures, evaluate_fine_tuned
+from protorect.evaluation.own_method import Spec, resolve_methods
+from protorect.evaluation.result import Result
+from protorect.evaluation.select_z import (
+    Choice,
+    best_of_grid,
+    chosen_options,
+    has_free_z,
+    z_grid,
+)
 from protorect.evaluation.tasks import task_batches
-from protorect.methods import Method, chosen_methods
+from protorect.methods import Method, PictureMethod
 
-
-@dataclass(frozen=True)
-class Result:
-    """Accuracy of one method on a set of episodes.
-
-    Parameters
-    ----------
-    method
-        Its name, options included.
-    way, shot, query
-        Classes per episode, support samples per class, queries per class on average.
-    accuracy, ci95
-        Mean over the episodes in percent, and the half-width of its 95 % confidence interval.
-    seconds
-        Time of the method on all episodes, without reading the features.
-    per_episode
-        (episodes,), accuracy in percent.
-    predictions
-        (episodes, n_query), the class position 0 .. way - 1 predicted for each query.
-
-    Examples
-    --------
-    >>> import numpy as np, protorect
-    >>> labels = np.arange(100) % 5
-    >>> (result,) = protorect.evaluate(np.eye(5)[labels], labels, "cspn", shot=1, episodes=10)
-    >>> result.method, result.way, result.shot, result.accuracy, result.ci95
-    ('cspn', 5, 1, 100.0, 0.0)
-    """
-
-    method: str
-    way: int
-    shot: int
-    query: int
-    accuracy: float
-    ci95: float
-    seconds: float
-    per_episode: NDArray[np.float64] = field(repr=False)
-    predictions: NDArray[np.int32] = field(repr=False)
-
-    @classmethod
-    def of(
-        cls, method: str, episodes: Episodes, predicted: NDArray[np.int32], seconds: float
-    ) -> "Result":
-        """The result of predicted class positions (episodes, n_query)."""
-        scored = episodes.query_way != DISTRACTOR
-        right = (predicted == episodes.query_way).sum(axis=1)  # a distractor is never right
-        accuracies = 100 * right / scored.sum(axis=1)
-        return cls(
-            method,
-            episodes.way,
-            episodes.shot,
-            episodes.query_per_class,
-            *mean_interval(accuracies),
-            seconds=seconds,
-            per_episode=accuracies,
-            predictions=predicted,
-        )
-
-    @property
-    def episodes(self) -> int:
-        """Number of episodes."""
-        return len(self.per_episode)
-
-    def minus(self, other: "Result") -> Estimate:
-        """Paired difference of the accuracies on the same episodes, with its interval."""
-        return paired_difference(self.per_episode, other.per_episode)
+StrPath = str | os.PathLike[str]
+SHOTS = (1, 5)
 
 
 def evaluate(
-    features: ArrayLike | Tensor,
-    labels: ArrayLike | Tensor,
-    methods: str | Method | Sequence[str | Method] = ("cspn", "bd-cspn"),
+    features: FeatureSource,
+    labels: ArrayLike | Tensor | None = None,
+    methods: Spec | Iterable[Spec] = ("cspn", "bd-cspn"),
     *,
     way: int = 5,
     shot: int | Sequence[int] | None = None,
     query: int = 15,
-    episodes: int | Episodes = 600,
+    episodes: int | Episodes | StrPath = 600,
     seed: int = 0,
     dirichlet: float | None = None,
     distractors: int = 0,
+    present: int | None = None,
+    groups: ArrayLike | Tensor | None = None,
+    base: ArrayLike | Tensor | StrPath | None = None,
+    validation: FeatureSource | tuple[Any, ...] | None = None,
+    network: StrPath | None = None,
+    pictures: StrPath | Pictures | None = None,
     device: str | torch.device | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
@@ -109,18 +61,32 @@ def evaluate(
     Parameters
     ----------
     features
-        (n, dim), numpy or torch, floating point of any width.
+        (n, dim), numpy or torch, floating point of any width; or the path of a .npz file or a
+        feature store, which has its own labels and groups; or a `FeatureTable`.
     labels
         (n,), numbers or strings.
     methods
-        Names, with or without options: "bd-cspn", "bd-cspn:z=4,epsilon=20"; "all" for all.
+        Names, with or without options: "bd-cspn", "bd-cspn:z=4,epsilon=20"; "all" for all. Or own
+        functions (support, labels, query, ways) -> scores: support (tasks, n, dim) and query
+        (tasks, m, dim), raw float32, labels (tasks, n), scores (tasks, m, ways). Their names are
+        spelled "FILE.py:function" or "package.module:function".
     shot
         One or several, which share their classes and queries; 1 and 5 if not given, or the shot
         of given `Episodes`.
-    way, query, seed, dirichlet, distractors
-        See `sample_episodes`; not used with given `Episodes`.
+    way, query, seed, dirichlet, distractors, present, groups
+        See `sample_episodes`; the first six are not used with given `Episodes`.
     episodes
-        Number of episodes to sample, or `Episodes` that were sampled from these labels.
+        Number of episodes to sample, or `Episodes` that were sampled from these labels, or the
+        path of a file of them.
+    base
+        Features of base classes (n, dim), or the path of a file of them: `simpleshot` subtracts
+        their mean.
+    validation
+        Features of validation classes, as `features` or as a tuple (features, labels): Z is chosen
+        on episodes of them for each method and shot, unless the method's name sets it.
+    network, pictures
+        For methods that fine-tune the network: the run or weights, and the packed pictures, that
+        `protorect extract` made the feature file from; or both together as `Pictures`.
     device
         Where to compute; by default where the features are.
     progress
@@ -140,11 +106,21 @@ def evaluate(
     >>> [(result.method, result.shot, result.accuracy) for result in results]
     [('cspn', 1, 100.0), ('bd-cspn', 1, 100.0), ('cspn', 5, 100.0), ('bd-cspn', 5, 100.0)]
     """
-    chosen = chosen_methods(methods)
+    with_pictures = network is not None or pictures is not None
+    resolved = resolve_methods(methods, with_pictures)
+    if base is not None:
+        resolved = _with_base_mean(resolved, base)
+    on_features = [one for one in resolved if isinstance(one, Method)]
+    on_pictures = [one for one in resolved if isinstance(one, PictureMethod)]
+    if isinstance(episodes, str | os.PathLike):
+        episodes = Episodes.load(episodes)
     shots = _shots(shot, episodes)
-    table = FeatureTable.of(features, labels, device)
+    table = FeatureTable.of(features, labels, device, groups)
+    behind = _pictures(table, network, pictures)
     if isinstance(episodes, Episodes):
         episodes.check_labels(table.labels)
+        if table.groups is not None:
+            episodes.check_groups(table.groups)
     else:
         episodes = sample_episodes(
             table.labels,
@@ -155,17 +131,115 @@ def evaluate(
             seed=seed,
             dirichlet=dirichlet,
             distractors=distractors,
+            present=present,
+            groups=table.groups,
         )
+
+    n = len(shots) * len(episodes)
+    choosing = validation is not None and any(has_free_z(one) for one in on_features)
+    parts = parts_of(progress, [n * choosing, n * bool(on_features), n * len(on_pictures)])
+    choices: list[Choice] = []
+    if validation is not None and choosing:
+        with naming("validation"):
+            choices = choose_z(
+                feature_table(validation, device),
+                None,
+                on_features,
+                shot=shots,
+                way=episodes.way,
+                query=episodes.query_per_class,
+                episodes=len(episodes),
+                seed=seed,
+                progress=parts[0],
+            )
+    results = evaluate_chosen(table, on_features, choices, shots, episodes, parts[1])
+    if behind is not None:
+        shared: dict[str, Any] = {"shot": shots, "episodes": episodes, "device": device}
+        results += evaluate_fine_tuned(behind, on_pictures, **shared, progress=parts[2])
+    by_key = {(one.method, one.shot): one for one in results}
+    return [by_key[one.name, k] for k in shots for one in resolved]
+
+
+def evaluate_chosen(
+    table: FeatureTable,
+    methods: Sequence[Method],
+    choices: Sequence[Choice],
+    shots: Sequence[int],
+    episodes: Episodes,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Results shot by shot, with the Z chosen for each method and shot."""
     results: list[Result] = []
-    for i, k in enumerate(shots):
+    for i, k in enumerate(shots if methods else ()):
         part = part_of(progress, i * len(episodes), len(shots) * len(episodes))
-        results += _evaluate_shot(table, chosen, episodes.with_shot(k), part)
+        chosen = [chosen_options(one.name, k, choices) for one in methods]
+        variants = [one.with_options(**z) for one, z in zip(methods, chosen, strict=True)]
+        at_shot = _evaluate_shot(table, variants, episodes.with_shot(k), part)
+        for one, method, z in zip(at_shot, methods, chosen, strict=True):
+            results.append(replace(one, method=method.name, chosen=z))
     return results
+
+
+def choose_z(
+    features: FeatureSource,
+    labels: ArrayLike | Tensor | None,
+    methods: Spec | Iterable[Spec],
+    *,
+    shot: Sequence[int],
+    way: int = 5,
+    query: int = 15,
+    **options: Any,
+) -> list[Choice]:
+    """Select the Z of every method that has a free one, at every shot, on validation episodes.
+
+    Every Z up to the number of queries per class is tried, and no limit. `features` and `labels`
+    are of validation classes; `options` are further arguments of `evaluate`.
+    """
+    resolved = resolve_methods(methods)
+    free = [one for one in resolved if isinstance(one, Method) and has_free_z(one)]
+    if not free:
+        return []
+    grid = z_grid(query)
+    variants = [one.with_options(z=z) for one in free for z in grid]
+    results = evaluate(features, labels, variants, shot=shot, way=way, query=query, **options)
+    return best_of_grid(free, shot, grid, results)
+
+
+def _pictures(
+    table: FeatureTable, network: StrPath | None, pictures: StrPath | Pictures | None
+) -> Pictures | None:
+    """The network and the pictures that the features were made from, if they are given."""
+    if isinstance(pictures, Pictures) or network is pictures is None:
+        return pictures
+    if network is None or pictures is None:
+        raise OptionError(
+            "network and pictures go together: the network that made the features, and the "
+            "packed pictures they are of."
+        )
+    if table.path is None:
+        raise OptionError(
+            "network and pictures need the feature file that `protorect extract` made of them; "
+            "give its path instead of features and labels."
+        )
+    return Pictures.behind(table.path, network, pictures)
+
+
+def _with_base_mean(
+    methods: Sequence[Method | PictureMethod], base: ArrayLike | Tensor | StrPath
+) -> list[Method | PictureMethod]:
+    """The methods; those with the option base_mean get the mean of the base classes."""
+    if not any(hasattr(one.options, "base_mean") for one in methods):
+        raise OptionError("base is for simpleshot, which is not among the methods.")
+    mean = mean_feature(base)
+    return [
+        one.with_options(base_mean=mean) if hasattr(one.options, "base_mean") else one
+        for one in methods
+    ]
 
 
 def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[int]:
     if shot is None:
-        return [episodes.shot] if isinstance(episodes, Episodes) else [1, 5]
+        return [episodes.shot] if isinstance(episodes, Episodes) else list(SHOTS)
     shots: list[Any] = [shot] if isinstance(shot, Real) else list(cast("Sequence[int]", shot))
     for one in shots:
         check_whole("shot", one, 1)

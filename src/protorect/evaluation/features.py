@@ -1,9 +1,9 @@
 """Features with their labels: as a table on a device, in a file, in a store."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,25 +14,55 @@ from protorect._utils.arrays import load_arrays, save_arrays
 from protorect._utils.tensors import on_device, tensor_of
 from protorect.core.unit_rows import inverse, row_norms
 from protorect.embedding.store import FeatureStore
-from protorect.errors import DataError
+from protorect.errors import DataError, OptionError
+from protorect.evaluation.labels import plain_groups, plain_labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Features on a device, with their labels."""
+    """Features on a device, with their labels and groups.
+
+    Examples
+    --------
+    >>> import os, tempfile, protorect
+    >>> path = os.path.join(tempfile.mkdtemp(), "features.npz")
+    >>> protorect.save_features(path, [[1, 0], [0, 1]], ["cat", "dog"], groups=["a.mp4", "b.mp4"])
+    >>> protorect.FeatureTable.of(path).groups.tolist()
+    ['a.mp4', 'b.mp4']
+    """
 
     rows: Tensor  # (n, dim)
     scale: Tensor  # (n,), one over the norm of each row; 0 for a zero row
     labels: NDArray[Any]  # (n,), numbers or strings
+    groups: NDArray[Any] | None = None  # (n,), numbers or strings
+    path: Path | None = None  # of the file or the store they were read from
 
     @classmethod
     def of(
         cls,
-        features: ArrayLike | Tensor,
-        labels: ArrayLike | Tensor,
+        features: "FeatureSource",
+        labels: ArrayLike | Tensor | None = None,
         device: str | torch.device | None = None,
-    ) -> Self:
-        """Check features (n, dim) and labels (n,), and move the features to the device."""
+        groups: ArrayLike | Tensor | None = None,
+    ) -> "FeatureTable":
+        """Check features (n, dim), labels (n,) and groups (n,), and move them to the device.
+
+        `features` may be the path of a .npz file or a feature store, which has its own labels and
+        groups, or a table already.
+        """
+        if isinstance(features, str | os.PathLike | FeatureTable) and labels is not None:
+            raise OptionError("labels are given, and the features have their own; leave them out.")
+        if isinstance(features, FeatureTable):
+            own = features.groups if groups is None else plain_groups(groups, len(features.rows))
+            rows, scale = on_device(features.rows, device), on_device(features.scale, device)
+            return replace(features, rows=rows, scale=scale, groups=own)
+        path = None
+        if isinstance(features, str | os.PathLike):
+            path = Path(features)
+            features, labels, own = _read(path)
+            groups = own if groups is None else groups
+        if labels is None:
+            raise OptionError("labels are missing; only a feature file has its own.")
         rows = on_device(_as_tensor(features), device)
         names = plain_labels(labels)
         if rows.ndim != 2 or 0 in rows.shape:
@@ -46,25 +76,32 @@ class FeatureTable:
             raise DataError(f"all labels are {names[0]}; at least two classes are needed.")
         norms = row_norms(rows)
         _check_finite(rows, norms)
-        return cls(rows, inverse(norms), names)
+        plain = None if groups is None else plain_groups(groups, len(rows))
+        return cls(rows, inverse(norms), names, plain, path)
 
 
-def plain_labels(labels: ArrayLike | Tensor) -> NDArray[Any]:
-    """Labels as an array of numbers or of strings; objects that are strings are converted."""
-    names = np.asarray(labels.detach().cpu() if isinstance(labels, Tensor) else labels)
-    if names.dtype == object and all(isinstance(name, str) for name in names.flat):
-        names = names.astype(str)
-    if names.dtype.kind not in "biufSU":
-        raise DataError(f"labels must be numbers or strings, they are {names.dtype}.")
-    if names.dtype.kind == "f" and np.isnan(names).any():
-        raise DataError("a label is NaN; give every row a class.")
-    return names
+FeatureSource = ArrayLike | Tensor | str | os.PathLike[str] | FeatureTable
+
+
+def feature_table(
+    given: FeatureSource | tuple[Any, ...], device: str | torch.device | None = None
+) -> FeatureTable:
+    """The table of (features, labels), (features, labels, groups), a path or a table."""
+    if not isinstance(given, tuple):
+        return FeatureTable.of(given, device=device)
+    if len(given) not in (2, 3):
+        raise OptionError(
+            f"give (features, labels) or (features, labels, groups), not a tuple of {len(given)}."
+        )
+    features, labels, *groups = given
+    return FeatureTable.of(features, labels, device, *groups)
 
 
 def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Features (n, dim) and labels (n,) of a .npz file or a feature store.
 
-    Labels are class names if the file has them. The features of a store are memory-mapped.
+    Labels are class names if the file has them. The features of a store are memory-mapped. For the
+    groups, see `FeatureTable`.
 
     Examples
     --------
@@ -75,12 +112,19 @@ def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[A
     >>> features.shape, labels.tolist()
     ((2, 2), ['cat', 'dog'])
     """
-    path = Path(path)
+    return _read(Path(path))[:2]
+
+
+def _read(path: Path) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Features, labels and groups of a .npz file or a feature store."""
     if path.is_dir():
         store = FeatureStore.open(path)
-        return store.features, _with_names(path, store.labels, np.array(store.class_names))
-    arrays = load_arrays(path, required=("features", "labels"), optional=("class_names",))
-    return arrays["features"], _with_names(path, arrays["labels"], arrays.get("class_names"))
+        labels = _with_names(path, store.labels, np.array(store.class_names))
+        return store.features, labels, store.groups
+    optional = ("class_names", "groups")
+    arrays = load_arrays(path, required=("features", "labels"), optional=optional)
+    labels = _with_names(path, arrays["labels"], arrays.get("class_names"))
+    return arrays["features"], labels, arrays.get("groups")
 
 
 def _with_names(path: Path, labels: NDArray[Any], names: NDArray[Any] | None) -> NDArray[Any]:
@@ -103,8 +147,12 @@ def save_features(
     features: ArrayLike,
     labels: ArrayLike,
     class_names: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> None:
     """Write a .npz file of features (n, dim) and labels (n,), positions in class_names.
+
+    Groups (n,) keep near-duplicates together, such as the frames of one video: support and queries
+    of an episode share no group.
 
     Examples
     --------
@@ -114,8 +162,23 @@ def save_features(
     >>> protorect.load_features(path)[1].tolist()
     ['cat', 'dog']
     """
-    named = {} if class_names is None else {"class_names": plain_labels(class_names)}
-    save_arrays(path, features=np.asarray(features), labels=plain_labels(labels), **named)
+    arrays = {"features": np.asarray(features), "labels": plain_labels(labels)}
+    if class_names is not None:
+        arrays["class_names"] = plain_labels(class_names, "class_names")
+    if groups is not None:
+        arrays["groups"] = plain_groups(groups, len(arrays["labels"]))
+    save_arrays(path, **arrays)
+
+
+def mean_feature(features: ArrayLike | Tensor | str | os.PathLike[str]) -> list[float]:
+    """Mean (dim,) of features (n, dim), given as an array or as the path of a file or store."""
+    if isinstance(features, str | os.PathLike):
+        features = load_features(features)[0]
+    rows = _as_tensor(features)
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise DataError(f"base features must be (n, dim), got shape {tuple(rows.shape)}.")
+    mean: list[float] = rows.mean(dim=0, dtype=torch.float64).tolist()
+    return mean
 
 
 def _as_tensor(features: ArrayLike | Tensor) -> Tensor:

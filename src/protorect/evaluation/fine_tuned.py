@@ -26,11 +26,11 @@ from protorect.embedding.extract import provenance
 from protorect.embedding.store import read_provenance
 from protorect.errors import DataError
 from protorect.evaluation.episodes import Episodes
-from protorect.evaluation.evaluate import Result
+from protorect.evaluation.result import Result
 from protorect.methods import PictureMethod
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pictures:
     """A trained network with its preprocessing, and the pictures of a feature table."""
 

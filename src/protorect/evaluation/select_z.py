@@ -1,22 +1,19 @@
-"""Selection of Z on validation classes, as in the paper."""
+"""Selection of Z among the accuracies on validation classes, as in the paper."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from numpy.typing import NDArray
 
-from protorect._utils.progress import Progress, part_of
-from protorect.evaluation.episodes import Episodes
-from protorect.evaluation.evaluate import Result, evaluate
-from protorect.methods import Method, method
+from protorect.evaluation.result import Result
+from protorect.methods import Method
 
 Z = int | None  # None for no limit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """The Z selected for one method at one shot: the smallest of the most accurate ones."""
 
@@ -31,84 +28,28 @@ def has_free_z(chosen: Method) -> bool:
     return getattr(chosen.options, "z", 0) != 0 and "z" not in chosen.changed
 
 
-def choose_z(
-    features: ArrayLike | Tensor,
-    labels: ArrayLike | Tensor,
-    methods: Sequence[str | Method],
-    *,
-    shot: Sequence[int],
-    way: int = 5,
-    query: int = 15,
-    episodes: int = 600,
-    seed: int = 0,
-    device: str | torch.device | None = None,
-    progress: Progress | None = None,
-) -> list[Choice]:
-    """Select the Z of every method that has a free one, at every shot, on validation episodes.
+def z_grid(query: int) -> list[Z]:
+    """The Z to try: every one up to the number of queries per class, and no limit."""
+    return [*range(query + 1), None]
 
-    Every Z up to the number of queries per class is tried, and no limit. `features` and `labels`
-    are of validation classes; the other arguments are those of `evaluate`.
-    """
-    grid: list[Z] = [*range(query + 1), None]
-    free = [chosen for chosen in map(method, methods) if has_free_z(chosen)]
-    if not free:
-        return []
-    results = evaluate(
-        features,
-        labels,
-        [chosen.with_options(z=z) for chosen in free for z in grid],
-        way=way,
-        shot=shot,
-        query=query,
-        episodes=episodes,
-        seed=seed,
-        device=device,
-        progress=progress,
-    )
+
+def best_of_grid(
+    methods: Sequence[Method], shots: Sequence[int], grid: Sequence[Z], results: Sequence[Result]
+) -> list[Choice]:
+    """The choice of every method at every shot; results come by shot, then method, then Z."""
     accuracy = np.array([result.accuracy for result in results])
-    accuracy = accuracy.reshape(len(shot), len(free), len(grid))
+    accuracy = accuracy.reshape(len(shots), len(methods), len(grid))
     return [
         Choice(chosen.name, k, grid[accuracy[i, j].argmax()], accuracy[i, j])  # the first of equals
-        for i, k in enumerate(shot)
-        for j, chosen in enumerate(free)
+        for i, k in enumerate(shots)
+        for j, chosen in enumerate(methods)
     ]
 
 
-def evaluate_chosen(
-    features: ArrayLike | Tensor,
-    labels: ArrayLike | Tensor,
-    methods: Sequence[str | Method],
-    choices: Sequence[Choice],
-    *,
-    shot: Sequence[int],
-    episodes: Episodes,
-    device: str | torch.device | None = None,
-    progress: Progress | None = None,
-) -> list[Result]:
-    """`evaluate` with the Z selected for each method and shot; the results have the plain names."""
-    named = [method(spelling) for spelling in methods]
-    results = []
-    for i, k in enumerate(shot):
-        at_shot = evaluate(
-            features,
-            labels,
-            [with_choice(chosen, k, choices) for chosen in named],
-            shot=k,
-            episodes=episodes,
-            device=device,
-            progress=part_of(progress, i * len(episodes), len(shot) * len(episodes)),
-        )
-        pairs = zip(at_shot, named, strict=True)
-        results += [replace(result, method=chosen.name) for result, chosen in pairs]
-    return results
-
-
-def with_choice(chosen: Method, shot: int, choices: Sequence[Choice]) -> Method:
-    """The method with the Z selected for it at this shot, or unchanged if there is none."""
-    for choice in choices:
-        if (choice.method, choice.shot) == (chosen.name, shot):
-            return chosen.with_options(z=choice.z)
-    return chosen
+def chosen_options(method: str, shot: int, choices: Sequence[Choice]) -> dict[str, Any]:
+    """The options selected for a method at a shot; empty if there are none."""
+    found = [one.z for one in choices if (one.method, one.shot) == (method, shot)]
+    return {"z": found[0]} if found else {}
 
 
 def z_text(z: Z) -> str:

@@ -47,7 +47,7 @@ class FeatureSet(NamedTuple):
         return f"{self.name}-{split}.npz"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureFile:
     """Features (n, dim) and labels (n,) of one file, and the manifest that says what made them."""
 

@@ -15,8 +15,9 @@ from protorect._utils.progress import Progress
 from protorect.core.functional import Options, Weighting, basic_prototypes, normalize, rectify
 from protorect.core.theory import accuracy_coefficient, class_moments, expected_accuracy
 from protorect.evaluation.episodes import Episodes
-from protorect.evaluation.evaluate import Result, evaluate
+from protorect.evaluation.evaluate import evaluate
 from protorect.evaluation.features import FeatureTable
+from protorect.evaluation.result import Result
 from protorect.evaluation.tasks import TaskBatch, task_batches
 from protorect.methods import method
 from protorect.paper.feature_sets import FeatureSet

@@ -1,19 +1,18 @@
 """Accuracies by the paper's protocol: choose Z on validation classes, evaluate on test classes."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from protorect._utils.progress import Progress
-from protorect.errors import OptionError, ProtorectError
+from protorect.errors import naming
 from protorect.evaluation.episodes import Episodes, sample_episodes
-from protorect.evaluation.evaluate import evaluate
-from protorect.evaluation.fine_tuned import evaluate_fine_tuned
-from protorect.evaluation.select_z import Choice, choose_z, evaluate_chosen, z_text
-from protorect.methods import PICTURE_METHODS
+from protorect.evaluation.evaluate import choose_z, evaluate, evaluate_chosen
+from protorect.evaluation.features import FeatureTable
+from protorect.evaluation.select_z import Choice, z_text
+from protorect.methods import PICTURE_METHODS, chosen_methods
 from protorect.paper.feature_sets import FeatureFile, FeatureFolder, FeatureSet
 from protorect.paper.published import SHOTS
 from protorect.paper.record import Measurement
@@ -49,17 +48,16 @@ class Setting:
         shot: int,
         value: float,
         ci95: float,
-        choices: Sequence[Choice] = (),
+        chosen: Mapping[str, Any] | None = None,
         quantity: str = "accuracy",
     ) -> Measurement:
-        """The measurement of a method in this setting, with the Z chosen for it."""
-        z = [z_text(one.z) for one in choices if (one.method, one.shot) == (method, shot)]
+        """The measurement of a method in this setting, with the options chosen for it."""
         task = (*self.feature_set, method, self.way, shot, QUERY, self.episodes)
         return Measurement(
             *task,
             value=value,
             ci95=None if np.isnan(ci95) else ci95,
-            z=z[0] if z else None,
+            z=z_text(chosen["z"]) if chosen else None,
             distractors=self.distractors,
             quantity=quantity,
         )
@@ -81,7 +79,7 @@ class Job:
     def choose_z(self, setting: Setting) -> list[Choice]:
         """Choose Z for each method and shot on validation episodes without distractors."""
         way, episodes = setting.validation
-        with _naming(self.val):
+        with naming(self.val.name):
             return choose_z(
                 self.val.features,
                 self.val.labels,
@@ -96,7 +94,7 @@ class Job:
 
     def sample_episodes(self, setting: Setting) -> Episodes:
         """Sample the test episodes of a setting, with the most shots."""
-        with _naming(self.test):
+        with naming(self.test.name):
             return sample_episodes(
                 self.test.labels,
                 way=setting.way,
@@ -108,34 +106,20 @@ class Job:
             )
 
 
-@contextmanager
-def _naming(file: FeatureFile) -> Iterator[None]:
-    """Name the file in errors."""
-    try:
-        yield
-    except ProtorectError as error:
-        raise OptionError(f"{file.name}: {error}") from error
-
-
 def accuracy(job: Job) -> Measured:
     """Accuracy of each method in each setting, at 1 and 5 shots, with the Z chosen for it."""
     numbers = []
     choices: dict[tuple[int, int], list[Choice]] = {}  # settings may share their validation
+    table = FeatureTable.of(job.test.features, job.test.labels)
+    methods = chosen_methods(job.methods)
     for setting in job.settings:
         if setting.validation not in choices:
             choices[setting.validation] = job.choose_z(setting)
         chosen = choices[setting.validation]
-        results = evaluate_chosen(
-            job.test.features,
-            job.test.labels,
-            job.methods,
-            chosen,
-            shot=SHOTS,
-            episodes=job.sample_episodes(setting),
-            progress=job.progress,
-        )
+        episodes = job.sample_episodes(setting)
+        results = evaluate_chosen(table, methods, chosen, SHOTS, episodes, job.progress)
         numbers += [
-            setting.measurement(one.method, one.shot, one.accuracy, one.ci95, chosen)
+            setting.measurement(one.method, one.shot, one.accuracy, one.ci95, one.chosen)
             for one in results
         ]
     return numbers, {}
@@ -147,20 +131,25 @@ def fine_tuning(job: Job) -> Measured:
     These are measured on fewer episodes; the figure data has their paired difference to CSPN.
     """
     on_features = [name for name in job.methods if name not in PICTURE_METHODS]
-    on_pictures = [PICTURE_METHODS[name] for name in job.methods if name in PICTURE_METHODS]
+    on_pictures = [name for name in job.methods if name in PICTURE_METHODS]
     numbers, differences = accuracy(replace(job, methods=on_features))
     for setting in job.settings:
         if not job.folder.has_pictures(setting.feature_set):
             continue
         fewer = replace(setting, episodes=min(setting.episodes, job.fine_tuned))
-        episodes = job.sample_episodes(setting).first(fewer.episodes)
-        pictures = job.folder.pictures(setting.feature_set)
-        results = evaluate_fine_tuned(
-            pictures, on_pictures, shot=SHOTS, episodes=episodes, progress=job.progress
+        results = evaluate(
+            job.test.features,
+            job.test.labels,
+            ["cspn", *on_pictures],
+            shot=SHOTS,
+            episodes=job.sample_episodes(setting).first(fewer.episodes),
+            pictures=job.folder.pictures(setting.feature_set),
+            progress=job.progress,
         )
-        cspn = evaluate(job.test.features, job.test.labels, "cspn", shot=SHOTS, episodes=episodes)
+        cspn = {one.shot: one for one in results if one.method == "cspn"}
         for one in results:
-            numbers.append(fewer.measurement(one.method, one.shot, one.accuracy, one.ci95))
-            by_shot = differences.setdefault(one.method, {"episodes": one.episodes})
-            by_shot[str(one.shot)] = one.minus(cspn[SHOTS.index(one.shot)])._asdict()
+            if one.method in on_pictures:
+                numbers.append(fewer.measurement(one.method, one.shot, one.accuracy, one.ci95))
+                by_shot = differences.setdefault(one.method, {"episodes": one.episodes})
+                by_shot[str(one.shot)] = one.minus(cspn[one.shot])._asdict()
     return numbers, differences

@@ -18,7 +18,7 @@ from protorect.core.functional import predictions, probabilities
 from protorect.core.statistics import mean_interval
 from protorect.evaluation.episodes import DISTRACTOR, Episodes
 from protorect.evaluation.features import FeatureTable
-from protorect.evaluation.select_z import with_choice
+from protorect.evaluation.select_z import chosen_options
 from protorect.evaluation.tasks import task_batches
 from protorect.methods import Method, method
 from protorect.paper.feature_sets import FeatureSet
@@ -40,10 +40,11 @@ def robustness(job: Job) -> Measured:
     for setting in job.settings:
         episodes = job.sample_episodes(setting)
         for shot, name in product(SHOTS, job.methods):
-            chosen = with_choice(method(name), shot, choices)
-            per_episode = _per_episode(chosen, table, episodes.with_shot(shot))
+            chosen = chosen_options(name, shot, choices)
+            variant = method(name).with_options(**chosen)
+            per_episode = _per_episode(variant, table, episodes.with_shot(shot))
             numbers += [
-                setting.measurement(name, shot, *mean_interval(values), choices, quantity)
+                setting.measurement(name, shot, *mean_interval(values), chosen, quantity)
                 for quantity, values in per_episode.items()
             ]
     return numbers, {}

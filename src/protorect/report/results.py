@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from protorect.core.statistics import Estimate
-from protorect.evaluation.evaluate import Result
+from protorect.evaluation.result import Result
 from protorect.report.table import Table
 
 COLUMNS = ("method", "way", "shot", "query", "episodes", "accuracy", "ci95", "seconds")
