@@ -141,8 +141,8 @@ def test_groups_of_the_file_are_used_and_reported(files, feature_set, capsys):
     np.savez("grouped.npz", features=features, labels=labels, groups=groups)
     line = "evaluate grouped.npz --method cspn --episodes 20 --save-episodes e.npz --json o.json"
     assert main(line.split()) == 0
-    told = "120 groups in grouped.npz: support and queries of an episode share none\n"
-    assert capsys.readouterr().err == told
+    expected = "120 groups in grouped.npz: support and queries of an episode share none\n"
+    assert capsys.readouterr().err == expected
     Episodes.load("e.npz").check_groups(groups)
     assert json.loads(Path("o.json").read_text())["settings"]["groups"] == 120
     assert main(["evaluate", "grouped.npz", "--load-episodes", "e.npz"]) == 0

@@ -142,6 +142,8 @@ def test_wrong_arguments_are_refused(feature_set):
             evaluate(*feature_set, shot=wrong)
     with pytest.raises(OptionError, match="is no method"):
         evaluate(*feature_set, [5])
+    with pytest.raises(OptionError, match="is no method"):
+        evaluate(*feature_set, 5)
     with pytest.raises(OptionError, match="device 'meta' cannot be used"):
         evaluate(*feature_set, device="meta")
     with pytest.raises(OptionError, match="no method given"):

@@ -17,7 +17,7 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -79,7 +79,8 @@ def resolve_methods(
     "all" is every registered method: with those on pictures, or without. With pictures, at least
     one must need them.
     """
-    listed: list[Any] = [specs] if isinstance(specs, str) or callable(specs) else list(specs)
+    single = isinstance(specs, str) or not isinstance(specs, Iterable)
+    listed: list[Any] = [specs] if single else list(cast("Iterable[Spec]", specs))
     if not listed:
         raise OptionError("no method given.")
     registered = chosen_with_pictures if with_pictures else chosen_methods
