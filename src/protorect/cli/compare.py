@@ -13,9 +13,10 @@ from typing import Any
 
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
+from protorect.cli.arguments import add_parameters, given
 from protorect.cli.output import check_outputs, print_list, print_table
 from protorect.cli.progress import progress_bar
-from protorect.evaluation.compare import compare
+from protorect.evaluation.compare import ComparisonSampling, compare
 from protorect.evaluation.evaluate import SHOTS
 from protorect.evaluation.own_method import resolve_methods
 from protorect.methods import METHODS
@@ -30,13 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("features", metavar="FEATURES", type=Path, nargs="+")
     add("--method", action="append", metavar="NAME", help="repeat for several; all if not given")
-    add("--way", type=int, default=5, help="classes in an episode (%(default)s)")
-    add("--shot", type=int, action="append", help="repeat for several (1 and 5)")
-    add("--query", type=int, default=15, help="queries per class (%(default)s)")
-    add("--episodes", type=int, default=600, help="in every setting (%(default)s)")
-    add("--seed", type=int, default=0, help="of the episodes (%(default)s)")
-    add("--dirichlet", type=float, default=2.0, help="alpha of unbalanced classes (%(default)s)")
-    add("--distractors", type=int, default=5, help="distractor classes (%(default)s)")
+    add("--shot", type=int, action="append", dest="shots", metavar="N", help="repeat (1 and 5)")
+    add_parameters(parser, ComparisonSampling, *SAMPLING)
     add("--json", type=Path, metavar="OUT.json", help="write the results")
     add("--html", type=Path, metavar="OUT.html", help="write a page with tables and plots")
     add("--markdown", type=Path, metavar="OUT.md", help="the same, its plots in a folder figures")
@@ -49,8 +45,9 @@ def run(options: argparse.Namespace) -> None:
     check_outputs((options.json, options.html, options.markdown), tuple(options.features))
     names = _names(options.features)
     tables = dict(zip(names, options.features, strict=True))
-    sampling: dict[str, Any] = {"shot": options.shot or list(SHOTS)}
-    sampling |= {name: getattr(options, name) for name in SAMPLING}
+    chosen = ComparisonSampling(**given(options, ComparisonSampling))
+    sampling: dict[str, Any] = {"shot": options.shots or list(SHOTS)}
+    sampling |= {name: getattr(chosen, name) for name in SAMPLING}
     with progress_bar("episodes") as progress:
         comparison = compare(tables, methods, **sampling, device=options.device, progress=progress)
     for table in comparison_tables(comparison):

@@ -10,8 +10,10 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import rankdata, studentized_range
 
+from protorect._utils.parameters import parameter
 from protorect._utils.progress import Progress, part_of
 from protorect.errors import naming
+from protorect.evaluation.episodes import Sampling
 from protorect.evaluation.evaluate import SHOTS, evaluate
 from protorect.evaluation.features import FeatureSource, feature_table
 from protorect.evaluation.own_method import Spec, resolve_methods
@@ -19,6 +21,13 @@ from protorect.evaluation.result import Result
 from protorect.methods import METHODS
 
 ALPHA = 0.05  # of the critical difference
+
+
+class ComparisonSampling(Sampling):
+    """How the episodes of a comparison are sampled."""
+
+    dirichlet: float = parameter(2.0, "Concentration where classes are unbalanced.")
+    distractors: int = parameter(5, "Distractor classes where there are any.")
 
 
 class Column(NamedTuple):

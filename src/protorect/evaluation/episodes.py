@@ -36,7 +36,8 @@ class Sampling(Parameters):
         None,
         "Concentration of a Dirichlet distribution: the queries are divided among the classes in "
         "proportions from it, as far as the classes have samples.",
-        minimum=1e-6,
+        above=0,
+        maximum=1e6,
     )
     distractors: int = parameter(
         0, "Additional classes per episode, each with `query` queries and no support."
