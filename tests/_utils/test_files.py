@@ -8,6 +8,9 @@ from protorect import DataError
 from protorect._utils.files import (
     check_writable,
     folder_written_whole,
+    open_file,
+    read_bytes,
+    read_text,
     write_text,
     written_whole,
 )
@@ -122,3 +125,48 @@ def test_a_folder_with_something_in_it_is_not_replaced(tmp_path):
     for path in (tmp_path, tmp_path / "file"):
         with pytest.raises(DataError, match="exists already; remove it or give another name"):
             folder_written_whole(path).__enter__()
+
+
+def test_text_is_read_with_and_without_a_byte_order_mark(tmp_path):
+    for mark in (b"", b"\xef\xbb\xbf"):
+        (tmp_path / "a.txt").write_bytes(mark + "ü".encode())
+        assert read_text(tmp_path / "a.txt") == "ü"
+
+
+def test_text_that_is_not_utf8(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab\xff")
+    with pytest.raises(DataError, match=r"cannot read .*a\.txt: byte 2 is not UTF-8\."):
+        read_text(tmp_path / "a.txt")
+    assert os.fsencode(read_text(tmp_path / "a.txt", errors="surrogateescape")) == b"ab\xff"
+
+
+def test_a_file_is_read_up_to_a_length(tmp_path):
+    (tmp_path / "a").write_bytes(b"1234")
+    assert read_bytes(tmp_path / "a", 4) == b"1234"
+    with pytest.raises(DataError, match="cannot read .*a: 4 bytes are too many"):
+        read_bytes(tmp_path / "a", 3)
+
+
+def test_only_regular_files_are_opened_and_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("missing")
+    for path, reason in (
+        ("missing", "No such file"),
+        ("link", "No such file"),
+        ("", "Is a directory"),
+        ("pipe", "it is not a regular file"),
+        ("/dev/null", "it is not a regular file"),
+    ):
+        with (
+            pytest.raises(DataError, match=f"^cannot read .*: {reason}"),
+            open_file(tmp_path / path),
+        ):
+            pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path):
+    (tmp_path / "a").write_bytes(b"1234")
+    (tmp_path / "a").chmod(0)
+    with pytest.raises(DataError, match="cannot read .*a: Permission denied"):
+        read_bytes(tmp_path / "a")

@@ -1,7 +1,9 @@
 """Finding labeled examples in class folders, tables and mappings."""
 
 import pytest
+from hypothesis import given
 
+from helpers.damage import damaged_files, damages, read_or_refused
 from helpers.pictures import class_folders
 from protorect.errors import DataError
 from protorect.labeling.examples import find_examples
@@ -32,9 +34,9 @@ def test_folders_tables_and_mappings(photos):
     [
         ("a/0.png,x\n", "one class only, 'x'; give at least two"),
         ("", "no class; give at least two"),
-        ("a/0.png,x\nnowhere.png,y\n", r"row 2: nowhere.png: No such file"),
-        ("a/0.png,x\nb/c/0.png\n", r"row 2: 'b/c/0.png' is not path,label"),
-        ("path,label\na/0.png,\n", r"row 2: a/0.png has no label"),
+        ("a/0.png,x\nnowhere.png,y\n", r"line 2: nowhere.png: No such file"),
+        ("a/0.png,x\nb/c/0.png\n", r"line 2: 'b/c/0.png' is not path,label"),
+        ("path,label\na/0.png,\n", r"line 2: a/0.png has no label"),
     ],
 )
 def test_bad_tables(photos, text, message):
@@ -49,3 +51,12 @@ def test_bad_folders(photos, tmp_path):
     (photos / "loose.png").write_bytes((photos / "a" / "0.png").read_bytes())
     with pytest.raises(DataError, match="loose.png lies in .* itself, in no class"):
         find_examples(photos)
+
+
+@damaged_files
+@given(damages(b"path,label\na/0.png,x\na/1.png,y\n"))
+def test_a_damaged_table_has_labels_or_is_refused(photos, content):
+    def labels(examples):
+        return all(label.encode() for label in examples.labels)
+
+    read_or_refused(photos / "examples.csv", content, find_examples, labels)

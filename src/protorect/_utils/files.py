@@ -1,17 +1,50 @@
-"""Files and folders that are written completely or not at all."""
+"""Files: read if they are regular and not too large; written completely or not at all."""
 
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from protorect._utils.locks import locked
 from protorect._utils.text import printable
 from protorect.errors import DataError
+
+LARGEST_TEXT = 256 * 2**20  # bytes of a text file, which is read at once
+
+
+@contextmanager
+def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a regular file for reading; DataError for any other, without waiting for a pipe."""
+    with read_errors(path), open(path, "rb", opener=_open_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it is not a regular file")
+        yield file
+
+
+def read_bytes(path: str | os.PathLike[str], largest: int = LARGEST_TEXT) -> bytes:
+    """Read a file; DataError if it is longer than `largest`."""
+    with open_file(path) as file:
+        length = os.fstat(file.fileno()).st_size
+        if length > largest:
+            raise OSError(f"{length:,} bytes are too many")
+        return file.read(largest)
+
+
+def read_text(
+    path: str | os.PathLike[str], largest: int = LARGEST_TEXT, errors: str = "strict"
+) -> str:
+    """Read text in UTF-8, with or without a byte-order mark."""
+    try:
+        return read_bytes(path, largest).decode("utf-8-sig", errors)
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start}"
+        raise DataError(f"cannot read {printable(path)}: {place} is not UTF-8.") from error
 
 
 @contextmanager
@@ -120,6 +153,10 @@ def file_errors(action: str, path: str | os.PathLike[str]) -> Iterator[None]:
 
 read_errors = partial(file_errors, "read")
 write_errors = partial(file_errors, "write")
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # which Windows does not have
 
 
 def _umask() -> int:

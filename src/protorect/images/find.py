@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from protorect._utils.files import read_errors
+from protorect._utils.files import read_text
 from protorect._utils.text import printable
 from protorect.errors import DataError
 from protorect.images.archives import list_pictures
 from protorect.images.stored import PathLike, StoredPicture, is_picture
 
 PictureSource = PathLike | Iterable[PathLike]
-LARGEST_LIST = 256 * 2**20  # bytes of a text file
 
 
 class FailedPicture(NamedTuple):
@@ -91,20 +90,11 @@ def _find_matching(pattern: str) -> FoundPictures:
 def _find_listed(file: str) -> FoundPictures:
     """Read a list with one picture per line; paths are relative to the folder of the list."""
     folder = os.path.dirname(os.path.abspath(file))
-    names = [line.strip() for line in read_text(file).splitlines() if line.strip()]
+    text = read_text(file, errors="surrogateescape")  # file names need not be UTF-8
+    names = [line.strip() for line in text.splitlines() if line.strip()]
     return FoundPictures(
         tuple(StoredPicture.from_file(os.path.join(folder, name), name) for name in names)
     )
-
-
-def read_text(file: str) -> str:
-    """Read a text file that a person wrote, with or without a byte-order mark."""
-    with read_errors(file):
-        if not os.path.isfile(file):
-            raise DataError(f"{printable(file)} is not an ordinary file.")
-        if os.path.getsize(file) > LARGEST_LIST:
-            raise DataError(f"{printable(file)} has more than {LARGEST_LIST // 2**20} MiB.")
-        return Path(file).read_text(encoding="utf-8-sig", errors="surrogateescape")
 
 
 def _real_path(file: str) -> str:

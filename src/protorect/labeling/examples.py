@@ -1,17 +1,15 @@
 """Labeled examples: class folders, or a table of paths and labels."""
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from protorect._utils.tables import read_table
 from protorect._utils.text import printable
 from protorect.embedding.pipeline import Embedded
 from protorect.errors import DataError
 from protorect.images.archives import list_pictures
-from protorect.images.find import read_text
 from protorect.images.stored import PathLike, StoredPicture
 
 ExampleSource = PathLike | Mapping[str, Sequence[PathLike]]
@@ -70,27 +68,16 @@ def _from_folders(root: Path) -> Examples:
 
 def _from_table(file: str) -> Examples:
     """Examples of a CSV file that has a header with path and label, or just these two columns."""
-    table = list(csv.reader(io.StringIO(read_text(file), newline="")))
-    shown = printable(file)
-    header = [cell.strip().lower() for cell in table[0]] if table else []
-    if "path" in header and "label" in header:
-        path_column, label_column, first = header.index("path"), header.index("label"), 1
-    else:
-        path_column, label_column, first = 0, 1, 0
     folder = os.path.dirname(os.path.abspath(file))
+    table = read_table(file, ("path", "label"), header_required=False, errors="surrogateescape")
     rows = []
-    for number, cells in enumerate(table[first:], first + 1):
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) <= max(path_column, label_column):
-            raise DataError(f"{shown}, row {number}: {','.join(cells)!r} is not path,label.")
-        name, label = cells[path_column].strip(), cells[label_column].strip()
+    for where, (name, label) in table:
         picture = StoredPicture.from_file(os.path.join(folder, name), name)
         if picture.error:
-            raise DataError(f"{shown}, row {number}: {picture.path}: {picture.error}.")
+            raise DataError(f"{where}: {picture.path}: {picture.error}.")
         if not label:
-            raise DataError(f"{shown}, row {number}: {picture.path} has no label.")
-        rows.append((picture, label))
+            raise DataError(f"{where}: {picture.path} has no label.")
+        rows.append((picture, printable(label)))
     return _examples(rows, ())
 
 

@@ -2,15 +2,13 @@
 
 import math
 import os
-import tomllib
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from protorect._utils.files import read_errors
+from protorect._utils.documents import read_toml
 from protorect._utils.parameters import PRECISIONS, Parameters, parameter
 from protorect.backbones.registry import BACKBONES
-from protorect.errors import DataError, OptionError
+from protorect.errors import OptionError
 
 
 class TrainingConfig(Parameters):
@@ -95,13 +93,5 @@ def read_config(
     """Read a recipe: the defaults, a TOML file over them, settings such as "epochs=12" last."""
     config = TrainingConfig()
     if path is not None:
-        config = config.updated(_toml(Path(path)))
+        config = config.updated(read_toml(path))
     return config.updated(TrainingConfig.parse(settings))
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        with read_errors(path):
-            return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a TOML file: {error}.") from error
