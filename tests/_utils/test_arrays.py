@@ -5,9 +5,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from hypothesis import given
 
+from helpers.damage import damaged_files, damages, read_or_refused
 from protorect import DataError
-from protorect._utils.arrays import create_array, load_arrays, save_arrays, write_rows
+from protorect._utils.arrays import create_array, load_arrays, map_array, save_arrays, write_rows
 
 
 class Flag:
@@ -138,3 +140,127 @@ def test_rows_are_written_in_any_order(tmp_path):
     for start, stop in ((3, 5), (0, 3)):
         write_rows(tmp_path / "a.npy", start, expected[start:stop])
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), expected)
+
+
+def raw_header(text, version=b"\x01\x00", length=None):
+    """The start of a .npy file with this text as its header."""
+    size = (2 if version[0] == 1 else 4, "little")
+    length = len(text) if length is None else length
+    return b"\x93NUMPY" + version + length.to_bytes(*size) + text
+
+
+def described(shape, descr="'<f4'", order="False"):
+    return raw_header(f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}".encode())
+
+
+DATA = b"\0" * 64
+BAD_ARRAYS = {
+    "empty": b"",
+    "negative": described("(-1,)") + DATA,
+    "two negatives": described("(-2, -3)") + DATA,
+    "not a shape": described("3") + DATA,
+    "fraction": described("(1.5,)") + DATA,
+    "huge shape of nothing": described(f"(0, {10**30})") + DATA,
+    "more than fits": described(f"({2**62}, {2**62})") + DATA,
+    "many dimensions": described("(" + "1," * 200 + ")") + DATA,
+    "records": described("(2,)", "[('a', '<f4')]") + DATA,
+    "subarrays": described("(2,)", "('<f4', (2,))") + DATA,
+    "void": described("(2,)", "'|V8'") + DATA,
+    "dates": described("(2,)", "'<M8[s]'") + DATA,
+    "text of no length": described(f"({10**15},)", "'<U0'") + DATA,
+    "objects": described("(2,)", "'|O'") + DATA,
+    "unknown type": described("(2,)", "'<q9'") + DATA,
+    "not Unicode": described("(1,)", "'<U2'") + b"\xff\xff\xff\xff" * 2,
+    "surrogate": described("(1,)", "'>U2'") + b"\0\0\xd8\0" * 2,
+    "long header": raw_header(b"{" + b" " * 60_000 + b"}") + DATA,
+    "longer header": raw_header(b" " * 2**20, b"\x02\x00") + DATA,
+    "header beyond the file": raw_header(b"{}", b"\x02\x00", 2**32 - 1) + DATA,
+    "nested header": raw_header(b"(" * 5000) + DATA,
+    "another version": raw_header(b"{}", b"\x09\x00") + DATA,
+}
+
+
+@pytest.mark.parametrize("content", BAD_ARRAYS.values(), ids=BAD_ARRAYS)
+def test_a_damaged_array_is_refused(tmp_path, content):
+    path = npz(tmp_path / "a.npz", x=content)
+    with pytest.raises(DataError, match=r"a\.npz: x\.npy cannot be read: .*\.$") as caught:
+        load_arrays(path, ("x",))
+    assert len(str(caught.value)) < 700
+    assert "\n" not in str(caught.value)
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.npy is damaged: .* Mend it\.$"):
+        map_array(tmp_path / "a.npy", "float32", (16,), "Mend it.")
+
+
+def test_a_header_of_python_2_is_read_without_a_warning(tmp_path):
+    path = npz(tmp_path / "a.npz", x=described("(16L,)") + DATA)
+    assert load_arrays(path, ("x",))["x"].shape == (16,)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(3, 4), (0, 4)])
+def test_a_mapped_array_is_as_saved(tmp_path, order, shape):
+    array = np.asarray(np.random.default_rng(0).random(shape, np.float32), order=order)
+    np.save(tmp_path / "a.npy", array)
+    mapped = map_array(tmp_path / "a.npy", "float32", shape, "Mend it.")
+    assert isinstance(mapped, np.memmap)
+    assert not mapped.flags.writeable
+    np.testing.assert_array_equal(mapped, array)
+
+
+def test_a_mapped_array_is_a_regular_file_of_the_right_length(tmp_path):
+    path = tmp_path / "a.npy"
+    with pytest.raises(DataError, match=r"a\.npy is damaged: the file is missing. Mend it."):
+        map_array(path, "float32", (16,), "Mend it.")
+    for content, reason in ((DATA + b"x", "longer"), (DATA[:-1], "shorter")):
+        path.write_bytes(described("(16,)") + content)
+        with pytest.raises(DataError, match=f"is damaged: it is {reason} than its array"):
+            map_array(path, "float32", (16,), "Mend it.")
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DataError, match=r"cannot read .*a\.npy: it is not a regular file"):
+        map_array(path, "float32", (16,), "Mend it.")
+
+
+def test_a_member_that_claims_more_than_it_can_hold_allocates_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "protorect._utils.arrays.npy.read_array", lambda *_, **__: pytest.fail("read")
+    )
+    path = npz(tmp_path / "a.npz", x=described(f"({2**28},)"))
+    content = bytearray(path.read_bytes())
+    directory = content.index(b"PK\x01\x02")
+    content[directory + 24 : directory + 28] = (2**31).to_bytes(4, "little")  # its real length
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="x.npy cannot be read: it has less data than its shape"):
+        load_arrays(path, ("x",))
+
+
+def test_a_member_with_another_compression_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("x.npy", described("(16,)") + DATA)
+    with pytest.raises(DataError, match="x.npy cannot be read: it is compressed in another way"):
+        load_arrays(tmp_path / "a.npz", ("x",))
+
+
+def saved(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+@damaged_files
+@given(damages(saved(x=np.arange(6.0).reshape(2, 3), names=np.array(["a", "bc"]))))
+def test_a_damaged_file_has_plain_arrays_or_is_refused(tmp_path, content):
+    def plain(arrays):
+        return all(array.dtype.kind in "biufcSU" and array.tolist() for array in arrays.values())
+
+    read_or_refused(tmp_path / "a.npz", content, lambda p: load_arrays(p, ("x", "names")), plain)
+
+
+@damaged_files
+@given(damages(described("(4, 4)") + DATA))
+def test_a_damaged_array_fits_or_is_refused(tmp_path, content):
+    def read(path):
+        return map_array(path, "float32", (4, 4), "Mend it.")
+
+    read_or_refused(tmp_path / "a.npy", content, read, lambda array: array.shape == (4, 4))

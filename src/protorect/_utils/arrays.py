@@ -1,20 +1,26 @@
 """Arrays in .npz and .npy files: never unpickled, sizes checked before allocation."""
 
+import io
 import math
 import os
+import sys
+import warnings
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from protorect._utils.files import read_errors, written_whole
+from protorect._utils.files import open_file, written_whole
 from protorect._utils.memory import physical_memory
+from protorect._utils.text import on_one_line
 from protorect.errors import DataError, damaged
 
 Arrays = dict[str, NDArray[Any]]
+_LONGEST_HEADER = 2**14  # bytes; numpy itself accepts 10,000
+_MOST_COMPRESSED = 1032  # to one, by the Deflate algorithm
 
 
 def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
@@ -32,38 +38,40 @@ def load_arrays(
         raise DataError(f"there is no file {path}.")
     if path.is_dir():
         raise DataError(f"{path} is a folder; give a .npz file.")
-    if not path.is_file():
-        raise DataError(f"{path} is not a regular file; write its content to a .npz file first.")
-    try:
-        with read_errors(path), zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            stored = {name.removesuffix(".npy") for name in names if name.endswith(".npy")}
-            missing = [name for name in required if name not in stored]
-            if missing:
-                raise DataError(
-                    f"{path} has no array {', '.join(missing)}; it holds "
-                    f"{', '.join(sorted(stored)) or 'no arrays'}."
-                )
-            chosen = [*required, *(name for name in optional if name in stored)]
-            return {name: _read(archive, f"{name}.npy", path) for name in chosen}
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise DataError(f"{path} is not a .npz file, or only part of one.") from error
+    with open_file(path) as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except Exception as error:  # zipfile raises many kinds of error on damaged files
+            raise DataError(f"{path} is not a .npz file, or only part of one.") from error
+        names = archive.namelist()
+        stored = {name.removesuffix(".npy") for name in names if name.endswith(".npy")}
+        missing = [name for name in required if name not in stored]
+        if missing:
+            raise DataError(
+                f"{path} has no array {', '.join(missing)}; it holds "
+                f"{on_one_line(', '.join(sorted(stored)) or 'no arrays')}."
+            )
+        chosen = [*required, *(name for name in optional if name in stored)]
+        return {name: _read(archive, f"{name}.npy", path) for name in chosen}
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:
     """Map a .npy file of this type and shape; the DataError for any other ends with `remedy`."""
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise damaged(path, "the file is missing", remedy) from None
-    except (ValueError, EOFError, OSError) as error:
-        raise damaged(path, " ".join(str(error).split()).rstrip("."), remedy) from error
-    if not isinstance(array, np.memmap) or array.dtype != dtype or array.shape != shape:
-        actual = f"{getattr(array, 'dtype', '?')} {getattr(array, 'shape', '?')}"
-        raise damaged(path, f"it holds {actual}, the manifest says {dtype} {shape}", remedy)
-    if path.stat().st_size != array.offset + array.nbytes:
-        raise damaged(path, "it is longer than its array", remedy)
-    return array
+    if not path.exists():
+        raise damaged(path, "the file is missing", remedy)
+    with open_file(path) as file:
+        try:
+            stored, actual, order, start = _read_header(file)
+        except Exception as error:  # numpy raises many kinds of error on damaged files
+            raise damaged(path, on_one_line(error), remedy) from error
+        if actual != dtype or stored != shape:
+            reason = f"it holds {actual} {stored}, the manifest says {dtype} {shape}"
+            raise damaged(path, reason, remedy)
+        end = start + math.prod(shape) * actual.itemsize
+        if (length := os.fstat(file.fileno()).st_size) != end:
+            reason = f"it is {'longer' if length > end else 'shorter'} than its array"
+            raise damaged(path, reason, remedy)
+        return np.memmap(file, actual, "r", start, shape, order)
 
 
 def create_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -90,25 +98,44 @@ def write_rows(path: Path, start: int, rows: NDArray[Any]) -> None:
         file.write(np.ascontiguousarray(rows).data)
 
 
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], Literal["C", "F"], int]:
+    """Shape, type, order and position of an array in a .npy file; any error if there is none."""
+    start = io.BytesIO(file.read(_LONGEST_HEADER))
+    with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote
+        version = npy.read_magic(start)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(start)
+    if dtype.hasobject:
+        raise DataError(
+            "it holds pickled objects, which are never read. Save plain arrays of numbers or text"
+        )
+    if dtype.kind not in "biufcSU" or dtype.itemsize == 0 or min(shape, default=0) < 0:
+        raise DataError(f"{shape} of {str(dtype)[:40]} is no array of numbers or text")
+    return shape, dtype, "F" if fortran else "C", start.tell()
+
+
 def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
     try:
-        with archive.open(member) as file:
-            version = npy.read_magic(file)
-            header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, _, dtype = header(file)
-        if dtype.hasobject:
-            raise DataError(
-                f"{path}: {member} holds pickled objects, which are never read. "
-                "Save plain arrays of numbers or strings."
-            )
+        info = archive.getinfo(member)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataError("it is compressed in another way than numpy does")
+        with archive.open(info) as file:
+            shape, dtype, _, _ = _read_header(file)
         size = math.prod(shape) * dtype.itemsize
-        if size > archive.getinfo(member).file_size:
-            raise DataError(f"{path}: {member} has less data than its shape {shape} needs.")
+        if size > info.file_size or size > _MOST_COMPRESSED * info.compress_size:
+            raise DataError(f"it has less data than its shape {shape} needs")
         if size > physical_memory():
-            raise DataError(f"{path}: {member} of shape {shape} does not fit into memory.")
-        with archive.open(member) as file:
-            return np.asarray(npy.read_array(file, allow_pickle=False))
-    except DataError:
-        raise
+            raise DataError(f"its shape {shape} does not fit into memory")
+        with archive.open(info) as file, warnings.catch_warnings(action="ignore"):
+            array = np.asarray(npy.read_array(file, allow_pickle=False))
+        if array.dtype.kind == "U" and not _is_unicode(array):
+            raise DataError("it holds text that is not Unicode")
+        return array
     except Exception as error:  # numpy and zipfile raise many kinds of error on damaged files
-        raise DataError(f"{path}: {member} cannot be read: {error}.") from error
+        raise DataError(f"{path}: {member} cannot be read: {on_one_line(error)}.") from error
+
+
+def _is_unicode(text: NDArray[Any]) -> bool:
+    """Whether all characters are code points, surrogates excluded; numpy does not check that."""
+    codes = text.ravel(order="K").view(np.dtype(np.uint32).newbyteorder(text.dtype.byteorder))
+    return not ((codes > sys.maxunicode) | (codes >> 11 == 0xD800 >> 11)).any()
