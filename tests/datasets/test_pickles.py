@@ -6,8 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
 
-from protorect.datasets.pickles import load_plain_pickle
+from helpers.damage import damaged_files, damages, read_or_refused
+from protorect.datasets.pickles import load_pickled_dict, load_plain_pickle
 from protorect.errors import DataError
 
 PLAIN = {
@@ -145,3 +147,53 @@ def test_damaged_and_missing_files(tmp_path, data):
         load_plain_pickle(written(tmp_path / "p", data))
     with pytest.raises(DataError, match="cannot read .*No such file"):
         load_plain_pickle(tmp_path / "absent")
+
+
+NESTED = b"K\x01" + b"2\x86" * 100  # a number; DUP and TUPLE2 make a pair of what is there
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"}" + NESTED + b"K\x01s.",
+        b"}(" + NESTED + b"K\x01u.",
+        b"(" + NESTED + b"K\x01d.",
+        b"\x80\x04\x8f(" + NESTED + b"\x90.",
+        b"\x80\x04(" + NESTED + b"\x91.",
+        b"cnumpy\ndtype\n" + NESTED + b"\x85R.",
+    ],
+    ids=["SETITEM", "SETITEMS", "DICT", "ADDITEMS", "FROZENSET", "dtype"],
+)
+def test_nested_tuples_are_never_hashed_nor_shown(tmp_path, data):
+    """Python hashes a tuple anew each time: 2**100 values here."""
+    with pytest.raises(DataError, match="not a whole pickle"):
+        load_plain_pickle(written(tmp_path / "p", data))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("key", [(1, 2), frozenset([1]), 2**65])
+def test_only_text_and_numbers_are_keys(tmp_path, protocol, key):
+    data = pickle.dumps({"a": {key: 1}}, protocol)
+    with pytest.raises(DataError, match="not a whole pickle|never run"):
+        load_plain_pickle(written(tmp_path / "p", data))
+
+
+@pytest.mark.parametrize("document", [[1], {1: 2}, {None: 2}, {2.5: 1}])
+def test_a_dict_with_text_as_keys(tmp_path, document):
+    with pytest.raises(DataError, match=r"p should (hold a dict|name things by text)"):
+        load_pickled_dict(written(tmp_path / "p", pickle.dumps(document)))
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "p")
+    with pytest.raises(DataError, match="cannot read .*p: it is not a regular file"):
+        load_plain_pickle(tmp_path / "p")
+
+
+@damaged_files
+@given(damages(pickle.dumps(PLAIN, 2)))
+def test_a_damaged_pickle_is_plain_or_refused(tmp_path, content):
+    plain = (dict, list, tuple, str, bytes, bytearray, int, float, bool, type(None), np.ndarray)
+    read_or_refused(
+        tmp_path / "p", content, load_plain_pickle, lambda value: isinstance(value, plain)
+    )

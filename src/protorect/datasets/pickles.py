@@ -11,11 +11,13 @@ import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect._utils.files import open_file
+from protorect._utils.text import on_one_line
 from protorect.errors import DataError
 from protorect.images.stored import StoredPicture
 
@@ -27,12 +29,14 @@ def load_pickled_dict(path: Path) -> dict[str, Any]:
     document = load_plain_pickle(path)
     if not isinstance(document, dict):
         raise DataError(f"{path} should hold a dict; it holds a {type(document).__name__}.")
-    return {as_text(key): value for key, value in document.items()}
+    return {as_text(key, path): value for key, value in document.items()}
 
 
-def as_text(value: Any) -> str:
-    """Convert text that Python 2 may have pickled as bytes."""
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+def as_text(value: Any, path: Path) -> str:
+    """Convert text in the file that Python 2 may have pickled as bytes."""
+    if not isinstance(value, str | bytes):
+        raise DataError(f"{path} should name things by text, not by a {type(value).__name__}.")
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
 def store_raw(pixels: NDArray[np.uint8], name: str, scratch: Path) -> list[StoredPicture]:
@@ -53,18 +57,18 @@ def load_plain_pickle(path: Path) -> Any:
 
     Text in pickles of Python 2 is returned as bytes.
     """
-    try:
-        with path.open("rb") as file:
+    with open_file(path) as file:
+        try:
             _check_lengths(file)
             file.seek(0)
             return _with_arrays(_PlainUnpickler(file, encoding="bytes").load(), {})
-    except DataError as error:
-        raise DataError(f"{path} {error}") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
-    except Exception as error:  # a damaged pickle raises anything at all
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path} is not a whole pickle of plain arrays: {reason}.") from error
+        except DataError as error:
+            raise DataError(f"{path} {error}") from None
+        except OSError:
+            raise
+        except Exception as error:  # a damaged pickle raises anything at all
+            reason = on_one_line(error)
+            raise DataError(f"{path} is not a whole pickle of plain arrays: {reason}.") from error
 
 
 def _check_lengths(file: BinaryIO) -> None:
@@ -85,7 +89,7 @@ class _DType:
     def __init__(self, name: Any, *_: Any) -> None:
         text = name.decode("ascii") if isinstance(name, bytes) else name
         if not isinstance(text, str) or not _NUMERIC.fullmatch(text):
-            raise pickle.UnpicklingError(f"it holds an array of {text!r}, not of numbers")
+            raise pickle.UnpicklingError("it holds an array of something other than numbers")
         self.dtype = np.dtype(text)
 
     def __setstate__(self, state: Any) -> None:
@@ -129,7 +133,7 @@ class _Replacement:
 
 
 def _refuse(*_: Any) -> NoReturn:
-    raise pickle.UnpicklingError("it makes an array in an unknown way")
+    raise pickle.UnpicklingError("it makes an array or a set in an unknown way")
 
 
 def _empty_array(array_type: Any, *_: Any) -> _Array:
@@ -181,7 +185,38 @@ _ALLOWED = {
 }
 
 
-class _PlainUnpickler(pickle.Unpickler):
+def _load_with_plain_keys(opcode: bytes, keys: slice) -> Callable[[Any], None]:
+    """What the opcode does, after a check of the keys, which are these values on the stack."""
+    load = pickle._Unpickler.dispatch[opcode[0]]
+
+    def load_checked(unpickler: Any) -> None:
+        for key in unpickler.stack[keys]:
+            short = isinstance(key, int) and key.bit_length() <= 64
+            if not short and not isinstance(key, str | bytes | float | None):
+                raise pickle.UnpicklingError(
+                    "it holds a dict whose keys are neither text nor numbers"
+                )
+        load(unpickler)
+
+    return load_checked
+
+
+class _PlainUnpickler(pickle._Unpickler):
+    """The unpickler that is written in Python, with neither sets nor tuples as keys of dicts.
+
+    Python computes the hash of a tuple from its parts each time. A few bytes of nested pairs of the
+    same tuple would take exponentially long.
+    """
+
+    dispatch: ClassVar = {
+        **pickle._Unpickler.dispatch,
+        pickle.SETITEM[0]: _load_with_plain_keys(pickle.SETITEM, slice(-2, -1)),
+        pickle.SETITEMS[0]: _load_with_plain_keys(pickle.SETITEMS, slice(None, None, 2)),
+        pickle.DICT[0]: _load_with_plain_keys(pickle.DICT, slice(None, None, 2)),
+        pickle.ADDITEMS[0]: _refuse,
+        pickle.FROZENSET[0]: _refuse,
+    }
+
     def find_class(self, module: str, name: str) -> Any:
         try:
             return _ALLOWED[module, name]

@@ -32,7 +32,7 @@ def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> Dataset
 def _from_python_files(folder: Path, scratch: Path) -> DatasetPictures:
     meta = load_pickled_dict(folder / "meta")
     names = _field(folder / "meta", meta, "fine_label_names", list)
-    by_class: PicturesByClass = {as_text(name): [] for name in names}
+    by_class: PicturesByClass = {as_text(name, folder / "meta"): [] for name in names}
     classes = list(by_class.values())
     for path in (folder / "train", folder / "test"):
         document = load_pickled_dict(path)

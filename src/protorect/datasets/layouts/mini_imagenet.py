@@ -1,13 +1,13 @@
 """miniImageNet in the three forms in which it is distributed."""
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect._utils.files import read_errors
+from protorect._utils.tables import read_table
+from protorect._utils.text import on_one_line
 from protorect.datasets.layouts import DatasetPictures, PicturesByClass, class_folders
 from protorect.datasets.pickles import as_text, load_pickled_dict, store_raw
 from protorect.datasets.splits import SPLITS, ClassSplit
@@ -38,19 +38,11 @@ def _from_tables(tables: list[Path], scratch: Path) -> DatasetPictures:
     by_name = {picture.path.split("/")[-1]: picture for picture in listing.pictures}
     by_class: PicturesByClass = {}
     for table in tables:
-        for name, label in _rows(table):
+        for _, (name, label) in read_table(table, ("filename", "label")):
             missing = StoredPicture(name, str(root / name), 0, error=f"in {table.name}, not found")
             by_class.setdefault(label, []).append(by_name.pop(name, missing))
     unlisted = tuple(picture.path for picture in by_name.values())
     return DatasetPictures(by_class, listing.other_files + unlisted)
-
-
-def _rows(table: Path) -> list[tuple[str, str]]:
-    try:
-        with read_errors(table), table.open(newline="", encoding="utf-8") as file:
-            return [(row["filename"], row["label"]) for row in csv.DictReader(file)]
-    except (KeyError, csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{table} should be a CSV file with the columns filename,label.") from error
 
 
 def _from_caches(caches: list[Path], scratch: Path) -> DatasetPictures:
@@ -69,13 +61,14 @@ def _load_cache(path: Path) -> tuple[NDArray[np.uint8], dict[str, list[int]]]:
     expected = "a dict of image_data (n, height, width, 3) uint8 and class_dict"
     pixels, classes = document.get("image_data"), document.get("class_dict")
     if not isinstance(pixels, np.ndarray) or not isinstance(classes, Mapping):
-        raise DataError(f"{path} should hold {expected}; it has {', '.join(sorted(document))}.")
+        found = on_one_line(", ".join(sorted(document)))
+        raise DataError(f"{path} should hold {expected}; it has {found}.")
     if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[-1] != 3:
         raise DataError(
             f"{path} should hold {expected}; image_data is {pixels.dtype} {pixels.shape}."
         )
     rows = {
-        as_text(name): value.tolist() if isinstance(value, np.ndarray) else value
+        as_text(name, path): value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in classes.items()
     }
     for name, numbers in rows.items():
