@@ -1,6 +1,7 @@
 """Files of tensors with their configuration: loaded as saved, or refused with the reason."""
 
 import json
+import os
 import random
 import struct
 import subprocess
@@ -10,9 +11,11 @@ from enum import StrEnum
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from hypothesis import given
+from safetensors.torch import save, save_file
 
-from protorect._utils.checkpoint import FORMAT, load_tensors, save_tensors
+from helpers.damage import damaged_files, damages, read_or_refused
+from protorect._utils.checkpoint import FORMAT, check_fits, load_tensors, save_tensors
 from protorect.errors import DataError
 
 TENSORS = {"weight": torch.arange(12.0).reshape(3, 4), "steps": torch.tensor(7)}
@@ -210,3 +213,56 @@ def test_a_file_with_flipped_bytes_is_read_or_refused(saved):
         except DataError:
             refused += 1
     assert refused > 100
+
+
+SIZES = {"F8_E4M3": 1, "F8_E5M2": 1, "C64": 8, "U16": 2, "U32": 4, "U64": 8}
+
+
+@pytest.mark.parametrize("dtype", SIZES)
+def test_types_that_are_not_computed_with_are_refused(tmp_path, dtype):
+    size = 2 * SIZES[dtype]
+    metadata = {"protorect": json.dumps({"format": 1, "config": {}})}
+    header = {
+        "__metadata__": metadata,
+        "t": {"dtype": dtype, "shape": [2], "data_offsets": [0, size]},
+    }
+    assert "t is torch." in refusal(safetensors_file(tmp_path, header, b"\0" * size))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_values_that_are_not_finite_are_refused(tmp_path, dtype, value):
+    path = tmp_path / "t.safetensors"
+    save_tensors(path, {"a": torch.zeros(3), "b": torch.tensor([0.0, value], dtype=dtype)}, {})
+    assert "b has infinite values or NaN" in refusal(path)
+
+
+def test_the_configuration_is_as_expected(saved):
+    assert load_tensors(saved, expected={"width": range(65)})[1] == CONFIG
+    assert "width is 64; it must be a whole number in 0 .. 9" in refusal(
+        saved, expected={"width": range(10)}
+    )
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a regular file" in refusal(tmp_path / "pipe")
+
+
+def test_weights_are_floating_point():
+    expected = {"weight": torch.zeros(2), "steps": torch.tensor(0)}
+    check_fits({"weight": torch.zeros(2).half(), "steps": torch.tensor(1)}, expected, "w")
+    with pytest.raises(DataError, match=r"w: weight is torch.int64 instead of torch.float32"):
+        check_fits({"weight": torch.zeros(2).long(), "steps": torch.tensor(1)}, expected, "w")
+
+
+METADATA = {"protorect": json.dumps({"format": FORMAT, "config": {"kind": "a", "size": [1, 2.5]}})}
+
+
+@damaged_files
+@given(damages(save({"w": torch.arange(4.0)}, METADATA)))
+def test_a_damaged_file_has_finite_values_or_is_refused(tmp_path, content):
+    def finite(loaded):
+        return all(tensor.isfinite().all() for tensor in loaded[0].values())
+
+    read_or_refused(tmp_path / "t", content, lambda path: load_tensors(path, "a"), finite)

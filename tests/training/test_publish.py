@@ -6,7 +6,7 @@ import pytest
 
 from helpers.packed import save_weights
 from protorect import DataError, OptionError
-from protorect._utils.checkpoint import load_tensors
+from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.backbones.weights import TrainedBackbone
 from protorect.cli import main
 from protorect.training.config import read_config
@@ -68,6 +68,15 @@ def test_a_run_is_published_with_its_card(run, tmp_path, capsys):
         ("x", "{}", "is not what `protorect evaluate --json` writes"),
         ("x", '{"results": [{"way": 5}], "settings": {}}', "is not what"),
         ("x", '{"results": [], "settings": {}}', "holds no results"),
+        ("x", '{"results": [], "settings": {"made_by": 1}}', "settings.made_by is 1"),
+        ("x", "[" * 100_000, "is not what .*: it is not JSON"),
+        (
+            "x",
+            json.dumps({"results": [RESULT | {"way": -5}], "settings": {}}),
+            "way is -5",
+        ),
+        ("x", json.dumps({"results": [RESULT | {"shot": True}], "settings": {}}), "shot is True"),
+        ("x", json.dumps({"results": [RESULT | {"accuracy": "a"}], "settings": {}}), "accuracy is"),
         (
             "x",
             json.dumps({"results": [RESULT], "settings": {"made_by": {"weights": "0"}}}),
@@ -81,3 +90,18 @@ def test_a_bad_name_or_bad_results_are_refused(run, tmp_path, name, text, messag
     with pytest.raises((DataError, OptionError), match=message):
         publish(run, name, tmp_path / "r.json", tmp_path / "public")
     assert not (tmp_path / "public").exists()
+
+
+def test_an_accuracy_without_an_interval(run, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"results": [RESULT | {"ci95": None}], "settings": {}}))
+    _, card = publish(run, "mine", path, tmp_path / "public")
+    assert "| cspn | 61.23 |" in card.read_text().splitlines()
+
+
+def test_a_validation_accuracy_that_is_no_number(run, tmp_path):
+    best = run / "best.safetensors"
+    tensors, config = load_tensors(best)
+    save_tensors(best, tensors, config | {"validation": "good"})
+    with pytest.raises(DataError, match="validation is 'good'"):
+        publish(run, "mine", write_results(tmp_path / "r.json"), tmp_path / "public")

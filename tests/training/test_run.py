@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 import torch
+from hypothesis import given
 
+from helpers.damage import damaged_files, damages, read_or_refused
 from protorect import DataError
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.backbones.weights import TrainedBackbone
@@ -112,3 +114,50 @@ def test_a_base_classifier_that_does_not_fit_is_refused(run, tmp_path, changes, 
         DataError, match=f"the base classifier of .* does not fit conv64: .*{message}"
     ):
         TrainedBackbone.load(tmp_path / "w.safetensors")
+
+
+def test_a_log_that_ends_within_a_line_does_not_prevent_resuming(run, packed, tmp_path):
+    shutil.copytree(run.folder, tmp_path / "run")
+    log = tmp_path / "run" / "log.jsonl"
+    log.write_bytes(log.read_bytes()[:-20])
+    resumed = train(packed, tmp_path / "run", TINY, resume=True)
+    assert resumed.epochs_logged() == []
+    log.write_text('{"epoch": 1}\n{"epoch": "x"}\n')
+    with pytest.raises(DataError, match=r"log\.jsonl, line 2, is damaged: epoch is 'x'; .* Remove"):
+        train(packed, tmp_path / "run", TINY, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "state", "message"),
+    [
+        ({}, {"epoch": -1}, "epoch is -1; it must be a whole number"),
+        ({}, {"epoch": True}, "epoch is True; it must be a whole number"),
+        ({}, {"best": None}, "best is None; it must be a finite number"),
+        (
+            {"momentum.head.weight": torch.zeros(1)},
+            {},
+            r"momentum.head.weight is \(1,\) instead of",
+        ),
+        ({"momentum.x": torch.zeros(1)}, {}, "momentum.x is unknown"),
+        ({"model.head.scale": torch.tensor(float("nan"))}, {}, "scale has infinite values or NaN"),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused(run, packed, tmp_path, tensors, state, message):
+    shutil.copytree(run.folder, tmp_path / "run")
+    last = Run(tmp_path / "run").last
+    saved, config = load_tensors(last)
+    save_tensors(last, saved | tensors, config | state)
+    with pytest.raises(DataError, match=message):
+        train(packed, tmp_path / "run", TINY, resume=True)
+
+
+CONFIG = {"config": {"epochs": 1, "rates": [[0, 0.1]]}, "data": {"name": "folder", "size": 28}}
+
+
+@damaged_files
+@given(damages(json.dumps(CONFIG).encode()))
+def test_a_damaged_run_is_refused(tmp_path, content):
+    run = Run(tmp_path)
+    read_or_refused(
+        tmp_path / "run.json", content, lambda _: run.check_same(TINY, {}), lambda same: not same
+    )

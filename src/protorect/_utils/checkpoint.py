@@ -6,6 +6,7 @@ anything is allocated, safetensors checks the sizes that a file claims against i
 
 import json
 import os
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from protorect._utils.files import read_errors, written_whole
+from protorect._utils.documents import COUNT, checked, parse_json
+from protorect._utils.files import open_file, written_whole
+from protorect._utils.text import on_one_line
 from protorect.errors import DataError
 
 FORMAT = 1
 _KEY = "protorect"
 _TUPLE = "__tuple__"  # JSON has no tuples, which labels may be
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool)
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, *_INTEGERS)
 
 
 def save_tensors(
@@ -46,30 +51,36 @@ def save_tensors(
 
 
 def load_tensors(
-    path: str | os.PathLike[str], kind: str | None = None
+    path: str | os.PathLike[str], kind: str | None = None, expected: Any = dict
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read a file's tensors and configuration; DataError if its "kind" is not the given one."""
+    """Read a file's tensors, whose values are finite, and its configuration.
+
+    DataError if its "kind" is not the given one, or if it is not as `expected` describes (see
+    `_utils.documents`).
+    """
     path = Path(path)
     if not path.exists():
         raise DataError(f"there is no file {path}; check the name.")
     if path.is_dir():
         raise DataError(f"{path} is a folder; give a file that protorect saved.")
     try:
-        with read_errors(path), safe_open(str(path), framework="pt") as file:
-            config = _config(path, file.metadata())
-            if kind is not None and config.get("kind") != kind:
-                raise DataError(
-                    f"{path} holds {config.get('kind', 'something else')!r}, not {kind!r}; "
-                    "give a file of that kind."
-                )
+        # Opened first, because safetensors would wait for a pipe.
+        with open_file(path), safe_open(str(path), framework="pt") as file:
+            config = _config(path, file.metadata(), kind, expected)
             names = file.keys()
             # Copied, because safetensors maps the file into memory and the file may change.
-            return {name: file.get_tensor(name).clone() for name in names}, config
+            tensors = {name: file.get_tensor(name).clone() for name in names}
     except SafetensorError as error:
         raise DataError(
-            f"{path} is not a safetensors file, or a damaged or incomplete one ({error}); "
-            "save or copy it again."
+            f"{path} is not a safetensors file, or a damaged or incomplete one "
+            f"({on_one_line(error)}); save or copy it again."
         ) from error
+    for name, tensor in tensors.items():
+        if tensor.dtype not in _DTYPES:
+            raise DataError(f"{path}: {on_one_line(name)} is {tensor.dtype}, which is not used.")
+        if not torch.isfinite(tensor).all():
+            raise DataError(f"{path}: {on_one_line(name)} has infinite values or NaN.")
+    return tensors, config
 
 
 def check_fits(
@@ -84,31 +95,45 @@ def check_fits(
             for name in expected
             if name in tensors and tensors[name].shape != expected[name].shape
         ),
+        *(
+            f"{name} is {tensors[name].dtype} instead of {tensor.dtype}"
+            for name, tensor in expected.items()
+            if tensor.is_floating_point() and name in tensors
+            if not tensors[name].is_floating_point()
+        ),
     ]
     if problems:
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise DataError(f"{where}: {', '.join(problems[:3])}{more}. {remedy}".rstrip())
+        raise DataError(f"{where}: {on_one_line(', '.join(problems[:3]))}{more}. {remedy}".rstrip())
 
 
-def _config(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
+def _config(
+    path: Path, metadata: dict[str, str] | None, kind: str | None, expected: Any
+) -> dict[str, Any]:
     text = (metadata or {}).get(_KEY)
     if text is None:
         raise DataError(
             f"{path} is a safetensors file without a configuration of protorect; "
             "give a file that protorect saved."
         )
+    config: dict[str, Any] = {}
     try:
-        document = json.loads(text, object_hook=_restore_tuple)
-        if document["format"] > FORMAT:
-            raise DataError(
-                f"{path} is in format {document['format']}, and this protorect reads formats "
-                f"up to {FORMAT}; install a newer protorect."
-            )
-        return dict(document["config"].items())
-    except DataError:
-        raise
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path} has a damaged configuration; save or copy it again.") from error
+        document = parse_json(text, {"format": COUNT}, _restore_tuple)
+        if document["format"] <= FORMAT:
+            config = checked(document, {"config": dict})["config"]
+            if kind is None or config.get("kind") == kind:
+                return dict(checked(config, expected))
+    except ValueError as error:
+        raise DataError(
+            f"{path} has a damaged configuration: {error}; save or copy it again."
+        ) from error
+    if document["format"] > FORMAT:
+        raise DataError(
+            f"{path} is in format {document['format']}, and this protorect reads formats "
+            f"up to {FORMAT}; install a newer protorect."
+        )
+    found = reprlib.repr(config.get("kind", "something else"))
+    raise DataError(f"{path} holds {found}, not {kind!r}; give a file of that kind.")
 
 
 def _to_json(value: Any) -> Any:
@@ -131,4 +156,4 @@ def _to_json(value: Any) -> Any:
 
 
 def _restore_tuple(value: dict[str, Any]) -> Any:
-    return tuple(value[_TUPLE]) if _TUPLE in value else value
+    return tuple(checked(value[_TUPLE], list)) if _TUPLE in value else value

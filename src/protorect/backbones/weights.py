@@ -1,8 +1,8 @@
 """Trained backbones: weights in files, and the preprocessing they expect."""
 
 import hashlib
-import math
 import os
+import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from protorect._utils.checkpoint import check_fits, load_tensors
+from protorect._utils.documents import checked
 from protorect._utils.parameters import LARGEST_SIZE
 from protorect.backbones.base import Backbone
 from protorect.backbones.cosine_classifier import CosineClassifier
@@ -23,6 +24,9 @@ from protorect.errors import DataError, OptionError, unknown_name
 BEST_WEIGHTS = "best.safetensors"  # in the folder of a run
 WEIGHTS = "backbone"  # the kind of file that `load_tensors` checks
 BASE_CLASSIFIER = "base_classifier."  # begins the names of the base classifier's tensors
+# The backbone itself says which channels and sizes it takes.
+_CARD: dict[str, Any] = {"backbone": str, "channels": object, "size": object, "ink_high?": bool}
+_CARD |= {"mean": [float], "std": [float]}
 
 
 @dataclass(frozen=True)
@@ -51,19 +55,19 @@ class TrainedBackbone:
     def _from_file(cls, path: Path) -> Self:
         tensors, card = load_tensors(path, WEIGHTS)
         try:
-            size = card["size"]
+            size = checked(card, _CARD)["size"]
             if isinstance(size, int) and size > LARGEST_SIZE:
                 raise OptionError(
                     f"size is {size}; pictures have at most {LARGEST_SIZE} pixels per side."
                 )
             backbone = build(card["backbone"], channels=card["channels"], size=size)
             mean, std = (_numbers(name, card[name], backbone.channels) for name in ("mean", "std"))
-            # Older files lack "ink_high"; of their data sets only Omniglot is bright on dark.
-            bright_on_dark = bool(card.get("ink_high", card.get("data") == "omniglot"))
         except OptionError as error:
             raise DataError(f"{path} cannot be used: {error}") from error
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise DataError(f"{path} does not say which backbone it is: {error}.") from error
+        # Older files lack "ink_high"; of their data sets only Omniglot is bright on dark.
+        bright_on_dark = card.get("ink_high", card.get("data") == "omniglot")
         base = {n: tensors.pop(n) for n in list(tensors) if n.startswith(BASE_CLASSIFIER)}
         check_fits(tensors, backbone.state_dict(), f"{path} does not fit {backbone.name}")
         backbone.load_state_dict(tensors)
@@ -112,9 +116,8 @@ def _base_classifier(
     return classifier
 
 
-def _numbers(name: str, values: Any, count: int) -> tuple[float, ...]:
-    numbers = tuple(float(value) for value in values)
-    good = len(numbers) == count and all(map(math.isfinite, numbers))
-    if not good or (name == "std" and min(numbers) <= 0):
-        raise OptionError(f"{name} is {values}; it must be {count} numbers, a std above 0.")
-    return numbers
+def _numbers(name: str, values: list[float], count: int) -> tuple[float, ...]:
+    if len(values) != count or (name == "std" and min(values) <= 0):
+        shown = reprlib.repr(values)
+        raise OptionError(f"{name} is {shown}; it must be {count} numbers, a std above 0.")
+    return tuple(map(float, values))

@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Template
 
 from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect._utils.documents import COUNT, read_json
 from protorect._utils.files import sha256_of_file, write_text
 from protorect.backbones.registry import BACKBONES
 from protorect.backbones.weights import WEIGHTS, TrainedBackbone
@@ -18,6 +19,9 @@ from protorect.errors import DataError, OptionError
 from protorect.training.run import Run
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
+_RESULT: dict[str, Any] = dict.fromkeys(("way", "shot", "query", "episodes"), COUNT)
+_RESULT |= {"method": str, "accuracy": float, "ci95": {float, None}}  # None of a single episode
+_RESULTS = {"results": [_RESULT], "settings": {"made_by?": dict}}
 
 
 def publish(
@@ -35,7 +39,7 @@ def publish(
         raise OptionError(f"{name!r} is no name for weights; use a-z, 0-9, - and . only.")
     best = Run(Path(run)).best
     network = TrainedBackbone.load(best)
-    tensors, config = load_tensors(best, WEIGHTS)
+    tensors, config = load_tensors(best, WEIGHTS, {"validation?": {float, None}})
     if not isinstance(config.get("config"), dict):
         raise DataError(f"{best} does not say how it was trained; train it again.")
     split, measured = _read_results(Path(results), network.digest)
@@ -47,23 +51,14 @@ def publish(
 
 def _read_results(path: Path, digest: str) -> tuple[str, list[dict[str, Any]]]:
     """The split and its results; DataError if the file says that it measured other weights."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        results = [
-            {key: result[key] for key in ("method", "way", "shot", "query", "episodes")}
-            | {key: float(result[key]) for key in ("accuracy", "ci95")}
-            for result in document["results"]
-        ]
-        made_by = {"weights": digest, "split": "test"} | document["settings"].get("made_by", {})
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} is not what `protorect evaluate --json` writes.") from error
+    document = read_json(path, _RESULTS, fault="is not what `protorect evaluate --json` writes")
+    results = document["results"]
+    made_by = {"weights": digest, "split": "test"} | document["settings"].get("made_by", {})
     if made_by["weights"] != digest:
         raise DataError(f"{path} was measured with other weights; evaluate these weights.")
     if not results:
         raise DataError(f"{path} holds no results.")
-    return made_by["split"], results
+    return str(made_by["split"]), results
 
 
 def _model_card(
@@ -77,8 +72,10 @@ def _model_card(
     shots = sorted({result["shot"] for result in results})
     accuracies: dict[str, list[str]] = {result["method"]: [""] * len(shots) for result in results}
     for result in results:
-        cell = f"{result['accuracy']:.2f} ± {result['ci95']:.2f}"
-        accuracies[result["method"]][shots.index(result["shot"])] = cell
+        interval = "" if result["ci95"] is None else f" ± {result['ci95']:.2f}"
+        accuracies[result["method"]][shots.index(result["shot"])] = (
+            f"{result['accuracy']:.2f}{interval}"
+        )
     source = files("protorect.training").joinpath("model_card.md.jinja").read_text("utf-8")
     template: Template = Template(source, trim_blocks=True, keep_trailing_newline=True)
     return template.render(

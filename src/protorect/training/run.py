@@ -10,6 +10,7 @@ Files are replaced atomically, so a run killed at any moment resumes from its la
 
 import json
 from dataclasses import asdict
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from torch import nn
 from torch.optim import Optimizer
 
 from protorect._utils.checkpoint import check_fits, load_tensors, save_tensors
+from protorect._utils.documents import COUNT, read_json, read_json_lines
 from protorect._utils.files import write_text
+from protorect._utils.text import on_one_line
 from protorect._utils.versions import versions
 from protorect.backbones.weights import BASE_CLASSIFIER, BEST_WEIGHTS, WEIGHTS
 from protorect.datasets.catalogue import DATASETS
@@ -27,6 +30,7 @@ from protorect.errors import DataError
 from protorect.training.config import TrainingConfig
 
 CHECKPOINT = "training"  # the kind of `last.safetensors`
+_REMEDY = "Remove this line."
 
 
 class Run:
@@ -50,27 +54,26 @@ class Run:
 
     def check_same(self, config: TrainingConfig, data: dict[str, Any]) -> None:
         """Raise DataError if the run in the folder has another configuration or other data."""
-        try:
-            started = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-            # Runs of earlier versions lack the settings that were added since.
-            settings = {TrainingConfig.canonical(n): v for n, v in started["config"].items()}
-            before = _flat(_as_json(TrainingConfig()) | settings, started["data"])
-        except OSError as error:
-            raise DataError(f"{self.folder} holds no run to resume.") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{self.folder}/run.json is damaged: {error}.") from error
+        path = self.folder / "run.json"
+        if not path.exists():
+            raise DataError(f"{self.folder} holds no run to resume.")
+        started = read_json(path, {"config": dict, "data": dict})
+        # Runs of earlier versions lack the settings that were added since.
+        settings = {TrainingConfig.canonical(n): v for n, v in started["config"].items()}
+        before = _flat(_as_json(TrainingConfig()) | settings, started["data"])
         for name, value in _flat(_as_json(config), data).items():
             if before.get(name) != value:
                 raise DataError(
-                    f"the run in {self.folder} has {name} = {before.get(name)}, not {value}. "
-                    "Resume it with the settings it was started with, or start another."
+                    f"the run in {self.folder} has {name} = {on_one_line(before.get(name))}, not "
+                    f"{value}. Resume it with the settings it was started with, or start another."
                 )
 
     def epochs_logged(self) -> list[dict[str, Any]]:
-        """The lines of the log."""
+        """The lines of the log, which may be incomplete: resuming does not need it."""
         if not self.log.exists():
             return []
-        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+        lines = read_json_lines(self.log, repeat({"epoch": COUNT}), _REMEDY, cut_off=True)
+        return list(lines)
 
     def write_log(self, epochs: list[dict[str, Any]]) -> None:
         """Replace the log."""
@@ -114,16 +117,18 @@ class Run:
 
     def restore_last(self, model: nn.Module, optimizer: Optimizer) -> tuple[int, float]:
         """Load weights and momenta; return the number of finished epochs and the best accuracy."""
-        tensors, state = load_tensors(self.last, CHECKPOINT)
-        prefix = "model."
-        weights = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
-        check_fits(weights, model.state_dict(), f"{self.last} does not fit this run")
-        model.load_state_dict(weights)
-        for name, parameter in model.named_parameters():
+        tensors, state = load_tensors(self.last, CHECKPOINT, {"epoch": COUNT, "best": float})
+        parameters = dict(model.named_parameters())
+        expected = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+        if any(name.startswith("momentum.") for name in tensors):  # none, or those of all
+            expected |= {f"momentum.{name}": tensor for name, tensor in parameters.items()}
+        check_fits(tensors, expected, f"{self.last} does not fit this run")
+        model.load_state_dict({name: tensors[f"model.{name}"] for name in model.state_dict()})
+        for name, parameter in parameters.items():
             if f"momentum.{name}" in tensors:
                 momentum = torch.empty_like(parameter).copy_(tensors[f"momentum.{name}"])
                 optimizer.state[parameter]["momentum_buffer"] = momentum
-        return int(state["epoch"]), float(state["best"])
+        return state["epoch"], state["best"]
 
 
 def _as_json(config: TrainingConfig) -> dict[str, Any]:
