@@ -38,6 +38,12 @@ def test_a_manifest_of_another_format(tmp_path, document, message):
         read_manifest(with_manifest(tmp_path, document), EXPECTED)
 
 
+def test_the_contents_are_checked(tmp_path):
+    document = {"format": "boxes", "version": 2, "size": -1}
+    with pytest.raises(DataError, match="manifest.json is damaged: size is -1; .* Buy another."):
+        read_manifest(with_manifest(tmp_path, document), EXPECTED, {"size": range(50)})
+
+
 def test_differences_name_what_is_missing_or_changed():
     stored = {"weights": "a", "size": 3, "extra": 1}
     assert differences(stored, {"weights": "a", "size": 3}) == ""

@@ -6,7 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from helpers.damage import damaged_files, damages, read_or_refused
 from helpers.pictures import class_folders
 from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import prepare
@@ -91,7 +94,36 @@ def test_a_missing_manifest_entry(path, key):
     manifest = json.loads((path / "manifest.json").read_text())
     del manifest[key]
     (path / "manifest.json").write_text(json.dumps(manifest))
-    refused(path, "its manifest lacks")
+    refused(path, rf"manifest\.json is damaged: {key} is missing; it must be")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("size", 0, "size is 0; it must be a whole number in 1 .. 1024"),
+        ("size", 10**400, "size is 1000.*; it must be a whole number in 1 .. 1024"),
+        ("size", True, "size is True"),
+        ("size", 12.0, "size is 12.0"),
+        ("channels", 2, "channels is 2; it must be 1 or 3"),
+        ("mean", [0.5], "mean and std are not 3 numbers each"),
+        ("mean", [0.5, 0.5, float("nan")], r"mean\[2\] is nan; it must be a finite number"),
+        ("std", 0.5, "std is 0.5; it must be a list"),
+        ("crop_padding", -1, "crop_padding is -1"),
+        ("splits", {"train": {}}, r"splits\.train\.images is missing"),
+        ("unreadable", [{"path": 1}], r"unreadable\[0\]\.path is 1; it must be text"),
+    ],
+)
+def test_a_manifest_entry_of_another_type(path, key, value, message):
+    change(path, **{key: value})
+    refused(path, message)
+
+
+@pytest.mark.parametrize("images", [-1, True, 3.0, "3", 2**60])
+def test_a_number_of_pictures_that_cannot_be(path, images):
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["splits"]["train"]["images"] = images
+    change(path, splits=manifest["splits"])
+    refused(path, r"splits\.train\.images is .*; it must be a whole number")
 
 
 def test_a_size_that_does_not_fit_the_arrays(path):
@@ -101,7 +133,10 @@ def test_a_size_that_does_not_fit_the_arrays(path):
 
 def test_an_unknown_split_in_the_manifest(path):
     change(path, splits={"../train": {}})
-    refused(path, "its manifest lacks")
+    refused(path, r"splits\.\.\./train\.images is missing")
+    record = json.loads((path / "manifest.json").read_text())["splits"]["../train"]
+    change(path, splits={"../train": record | {"images": 3, "class_names": [], "digest": ""}})
+    refused(path, "it has the split '../train'")
 
 
 def test_a_missing_array(path):
@@ -132,3 +167,19 @@ def test_pickled_labels_are_an_error(path):
 def test_labels_that_do_not_fit_the_classes(path, labels):
     np.save(path / "train-labels.npy", np.array(labels))
     refused(path, "do not fit its classes")
+
+
+@damaged_files
+@given(data=st.data())
+def test_a_damaged_manifest_fits_the_arrays_or_is_refused(path, data):
+    manifest = path / "manifest.json"
+    whole = path / "whole.json"
+    if not whole.exists():
+        whole.write_bytes(manifest.read_bytes())
+    content = data.draw(damages(whole.read_bytes()))
+
+    def fits(packed):
+        images = [packed.split(name).images for name in packed.splits]
+        return all(one.shape[1:] == (12, 12, 3) for one in images)
+
+    read_or_refused(manifest, content, lambda _: PackedDataset.open(path), fits)

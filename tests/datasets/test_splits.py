@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from hypothesis import given
 
+from helpers.damage import damaged_files, damages, read_or_refused
 from protorect.datasets.catalogue import DATASETS
 from protorect.datasets.splits import (
     ClassSplit,
@@ -96,15 +98,16 @@ def test_a_split_file(tmp_path):
     [
         ("no", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
-        ("[]", "only the keys"),
+        ("[]", r"is not a class split: it is \[\]; it must be an object"),
+        ("{}", "only the keys"),
         ('{"training": ["a"]}', "only the keys"),
-        ('{"train": "a"}', "train should be a list"),
-        ('{"train": [1]}', "train should be a list"),
+        ('{"train": "a"}', "train is 'a'; it must be a list. It should be"),
+        ('{"train": [1]}', r"train\[0\] is 1; it must be text. It should be"),
+        ('{"train": ["\\ud800"]}', r"train\[0\] is '.*'; it must be text"),
         ('{"train": []}', "names no class"),
         ('{"train": ["a"], "test": ["a"]}', "names a more than once"),
         ('{"train": ["a", "a"]}', "names a more than once"),
     ],
-    ids=["text", "deep", "list", "key", "string", "number", "empty", "two splits", "repeated"],
 )
 def test_bad_split_files(tmp_path, text, message):
     path = tmp_path / "s.json"
@@ -116,3 +119,12 @@ def test_bad_split_files(tmp_path, text, message):
 def test_a_missing_split_file(tmp_path):
     with pytest.raises(DataError, match="no split file"):
         split_from_file(tmp_path / "absent.json")
+
+
+@damaged_files
+@given(damages(json.dumps({"train": ["a", "b"], "val": ["c"], "test": ["d", "ä"]}).encode()))
+def test_a_damaged_split_file_has_names_or_is_refused(tmp_path, content):
+    def names(split):
+        return all(isinstance(name, str) for name in split.names)
+
+    read_or_refused(tmp_path / "s.json", content, split_from_file, names)

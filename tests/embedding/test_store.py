@@ -2,7 +2,10 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from helpers.damage import damaged_files, damages, read_or_refused
 from protorect import DataError, load_features
 from protorect.cli import main
 from protorect.embedding.store import create_store
@@ -51,7 +54,7 @@ def test_a_store_may_have_groups(store, feature_set, kind):
     assert FeatureTable.of(store).groups.tolist() == groups
     np.save(store / "groups.npy", groups[1:])
     with pytest.raises(
-        DataError, match=r"groups.npy is damaged: it has shape \(479,\) for 480 rows"
+        DataError, match=r"groups.npy is damaged: it holds .* \(479,\), the manifest says \(480,\)"
     ):
         FeatureTable.of(store)
     (store / "groups.npy").write_bytes(b"nothing")
@@ -98,11 +101,22 @@ def shorter(folder):
         (claim(format="other"), "is not the manifest of a feature store"),
         (claim(version=9), "of format version 9; this protorect reads version 1"),
         (claim(shape=[10**12, 10**6]), "features.npy is damaged: it holds float32"),
-        (claim(shape="?"), "it lacks what a store holds"),
-        (claim(shape=[1]), "it lacks what a store holds"),
-        (claim(dtype="object"), "features cannot be 'object'"),
+        (claim(shape="?"), "manifest.json is damaged: shape is '\\?'; it must be a list of 2"),
+        (claim(shape=[1]), "shape is \\[1\\]; it must be a list of 2"),
+        (claim(shape=[1, -1]), "shape\\[1\\] is -1; it must be a whole number in 0 .. "),
+        (claim(shape=[1, True]), "shape\\[1\\] is True; it must be a whole number in 0 .. "),
+        (claim(shape=[1, 2.0]), "shape\\[1\\] is 2.0; it must be a whole number in 0 .. "),
+        (
+            claim(dtype="object"),
+            "dtype is 'object'; it must be 'float16' or 'float32' or 'float64'",
+        ),
+        (claim(made_by=None), "made_by is None; it must be an object"),
         (lambda folder: (folder / "labels.npy").unlink(), "labels.npy is damaged: the file is mis"),
-        (replace("class_names.json", b"[1]"), "class_names.json is damaged: it is not a list"),
+        (
+            replace("class_names.json", b"[1]"),
+            "class_names.json is damaged: .0. is 1; it must be t",
+        ),
+        (replace("class_names.json", b'["\\ud800"]'), "class_names.json is damaged: .0. is"),
         (replace("class_names.json", b'["a"]'), "1 class_names for labels 0 .. 11"),
         (pickled, "features.npy is damaged"),
         (longer, "it is longer than its array"),
@@ -116,6 +130,18 @@ def test_a_damaged_store_is_refused(store, damage, message):
 
 
 def test_a_manifest_that_is_too_long_is_not_read(store, monkeypatch):
-    monkeypatch.setattr("protorect._utils.manifest._MOST_BYTES", 10)
-    with pytest.raises(DataError, match="manifest.json is damaged: [0-9]+ bytes are too many"):
+    monkeypatch.setattr("protorect._utils.files.read_bytes.__defaults__", (10,))
+    with pytest.raises(DataError, match="cannot read .*manifest.json: [0-9]+ bytes are too many"):
         load_features(store)
+
+
+@damaged_files
+@given(data=st.data())
+def test_a_damaged_store_is_read_or_refused(store, tmp_path, data):
+    name = data.draw(st.sampled_from(["manifest.json", "class_names.json", "labels.npy"]))
+    for file in store.iterdir():  # a copy: each example damages one of its files
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    content = data.draw(damages((store / name).read_bytes()))
+    read_or_refused(
+        tmp_path / name, content, lambda _: load_features(tmp_path), lambda loaded: len(loaded) == 2
+    )

@@ -1,8 +1,19 @@
 """Results of experiments as files."""
 
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from helpers.damage import damaged_files, damages, read_or_refused
+from protorect.errors import DataError
 from protorect.paper.experiments import MeasurementOptions, experiment, run
 from protorect.paper.feature_sets import FeatureFolder
 from protorect.paper.record import load_records
+
+MEASURED = json.loads(Path("results/paper/omniglot.json").read_text())
+MEASURED |= {"measured": MEASURED["measured"][:2], "features": MEASURED["features"][:1]}
 
 
 def test_results_are_loaded_as_they_were_saved(features, tmp_path):
@@ -14,3 +25,32 @@ def test_results_are_loaded_as_they_were_saved(features, tmp_path):
     assert load_records(tmp_path) == records
     assert records[0].measured
     assert set(records[1].figure_data) == {"omniglot-conv64", "cub-conv64"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seconds": None}, "seconds is None; it must be a finite number"),
+        ({"measured": [{}]}, r"measured\[0\]\..* is missing"),
+        ({"measured": [MEASURED["measured"][0] | {"way": 2.5}]}, r"measured\[0\]\.way is 2\.5"),
+        ({"features": [{"file": 1}]}, r"features\[0\]\.file is 1; it must be text"),
+        (
+            {"drawings": {"omniglot-conv64": 1}},
+            "drawings.omniglot-conv64 is 1; it must be an object",
+        ),
+        ({"versions": {"torch": 2}}, "versions.torch is 2; it must be text"),
+    ],
+)
+def test_a_damaged_result_is_refused(tmp_path, changes, message):
+    (tmp_path / "r.json").write_text(json.dumps(MEASURED | changes))
+    with pytest.raises(DataError, match=rf"is not a result of .*: {message}.* Measure it again"):
+        load_records(tmp_path)
+
+
+@damaged_files
+@given(damages(json.dumps(MEASURED).encode()))
+def test_a_damaged_result_has_numbers_or_is_refused(tmp_path, content):
+    def numbers(records):
+        return all(isinstance(one.value, int | float) for r in records for one in r.measured)
+
+    read_or_refused(tmp_path / "r.json", content, lambda _: load_records(tmp_path), numbers)

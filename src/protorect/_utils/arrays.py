@@ -55,8 +55,11 @@ def load_arrays(
         return {name: _read(archive, f"{name}.npy", path) for name in chosen}
 
 
-def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:
-    """Map a .npy file of this type and shape; the DataError for any other ends with `remedy`."""
+def map_array(path: Path, dtype: str | None, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:
+    """Map a .npy file of this shape and type, None for any numbers or text.
+
+    The DataError for any other ends with `remedy`.
+    """
     if not path.exists():
         raise damaged(path, "the file is missing", remedy)
     with open_file(path) as file:
@@ -64,14 +67,17 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...], remedy: str) -> ND
             stored, actual, order, start = _read_header(file)
         except Exception as error:  # numpy raises many kinds of error on damaged files
             raise damaged(path, on_one_line(error), remedy) from error
-        if actual != dtype or stored != shape:
-            reason = f"it holds {actual} {stored}, the manifest says {dtype} {shape}"
-            raise damaged(path, reason, remedy)
+        if stored != shape or dtype not in (None, actual):
+            reason = f"it holds {actual} {stored}, the manifest says {dtype or ''} {shape}"
+            raise damaged(path, on_one_line(reason), remedy)
         end = start + math.prod(shape) * actual.itemsize
         if (length := os.fstat(file.fileno()).st_size) != end:
             reason = f"it is {'longer' if length > end else 'shorter'} than its array"
             raise damaged(path, reason, remedy)
-        return np.memmap(file, actual, "r", start, shape, order)
+        array = np.memmap(file, actual, "r", start, shape, order)
+        if actual.kind == "U" and not _is_unicode(array):
+            raise damaged(path, "it holds text that is not Unicode", remedy)
+        return array
 
 
 def create_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:

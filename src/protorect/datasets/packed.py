@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorect._utils.arrays import map_array
+from protorect._utils.documents import COUNT
 from protorect._utils.manifest import MANIFEST, FolderFormat, read_manifest
+from protorect._utils.parameters import LARGEST_SIZE
 from protorect.datasets.splits import SPLITS
 from protorect.errors import damaged, unknown_name
 
@@ -19,6 +21,19 @@ _REMEDY = "Prepare it again with `protorect prepare`."
 _PACKED = FolderFormat(
     "packed data set", FORMAT, VERSION, "Make one with `protorect prepare`.", _REMEDY
 )
+
+_MANIFEST = {
+    "dataset": str,
+    "size": range(1, LARGEST_SIZE + 1),
+    "channels": {1, 3},
+    "mean": [float],
+    "std": [float],
+    "flip": bool,
+    "crop_padding": range(LARGEST_SIZE + 1),
+    "splits": {str: {"images": COUNT, "class_names": [str], "digest": str}},
+    "unreadable": [{"path": str, "reason": str}],
+    "left_out": [str],
+}
 
 
 @dataclass(frozen=True)
@@ -49,25 +64,18 @@ class PackedDataset:
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open a packed folder after checking that its arrays fit the manifest."""
         path = Path(path)
-        manifest = read_manifest(path, _PACKED)
-        try:
-            opened = cls(
-                path=path,
-                name=str(manifest["dataset"]),
-                size=int(manifest["size"]),
-                channels=int(manifest["channels"]),
-                mean=tuple(float(value) for value in manifest["mean"]),
-                std=tuple(float(value) for value in manifest["std"]),
-                flip=bool(manifest["flip"]),
-                crop_padding=int(manifest["crop_padding"]),
-                manifest=manifest,
-            )
-            if not set(manifest["splits"]) <= set(SPLITS):
-                raise KeyError("splits")
-            for split in opened.splits:
-                opened.split(split)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise damaged(path / MANIFEST, f"its manifest lacks {error}", _REMEDY) from error
+        manifest = read_manifest(path, _PACKED, _MANIFEST)
+        channels = manifest["channels"]
+        mean, std = (tuple(map(float, manifest[name])) for name in ("mean", "std"))
+        if not len(mean) == len(std) == channels:
+            reason = f"mean and std are not {channels} numbers each"
+            raise damaged(path / MANIFEST, reason, _REMEDY)
+        if unknown := set(manifest["splits"]) - set(SPLITS):
+            raise damaged(path / MANIFEST, f"it has the split {min(unknown)!r}", _REMEDY)
+        size, flip, padding = (manifest[name] for name in ("size", "flip", "crop_padding"))
+        opened = cls(path, manifest["dataset"], size, channels, mean, std, flip, padding, manifest)
+        for split in opened.splits:
+            opened.split(split)
         return opened
 
     @property
@@ -80,12 +88,11 @@ class PackedDataset:
         if name not in self.splits:
             raise unknown_name(f"split of {self.path}", name, self.splits)
         record = self.manifest["splits"][name]
-        classes = tuple(str(one) for one in record["class_names"])
-        count = int(record["images"])
+        classes, count = tuple(record["class_names"]), record["images"]
         shape = (count, self.size, self.size, self.channels)
         images = map_array(self.path / f"{name}.npy", "uint8", shape, _REMEDY)
         labels = np.array(map_array(self.path / f"{name}-labels.npy", "int64", (count,), _REMEDY))
         if np.any(np.diff(labels) < 0) or np.any(np.unique(labels) != np.arange(len(classes))):
             reason = "its labels do not fit its classes"
             raise damaged(self.path / f"{name}-labels.npy", reason, _REMEDY)
-        return PackedSplit(images, labels, classes, str(record["digest"]))
+        return PackedSplit(images, labels, classes, record["digest"])

@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect._utils.files import read_errors
+from protorect._utils.documents import read_json
 from protorect.errors import DataError, OptionError
 
 SPLITS = ("train", "val", "test")
@@ -90,20 +90,12 @@ def parse_fractions(text: str) -> tuple[float, float, float]:
 
 def split_from_file(path: Path) -> ClassSplit:
     """Read a JSON file with the class names of train, val and test."""
-    with read_errors(path):
-        if not path.exists():
-            raise DataError(f"there is no split file {path}.")
-        content = path.read_bytes()
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not JSON: {error}. It should be {_EXAMPLE}.") from error
-    if not isinstance(document, Mapping) or not document or set(document) - set(SPLITS):
+    if not path.exists():
+        raise DataError(f"there is no split file {path}.")
+    document = read_json(path, {str: [str]}, f"It should be {_EXAMPLE}.", "is not a class split")
+    if not document or set(document) - set(SPLITS):
         raise DataError(f"{path} should have only the keys train, val and test: {_EXAMPLE}.")
     lists = {split: document.get(split, []) for split in SPLITS}
-    for split, names in lists.items():
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise DataError(f"{path}: {split} should be a list of class names: {_EXAMPLE}.")
     if not any(lists.values()):
         raise DataError(f"{path} names no class. It should be {_EXAMPLE}.")
     return ClassSplit(**lists)

@@ -20,13 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorect._utils.arrays import create_array, load_arrays, map_array
+from protorect._utils.documents import COUNT, parse_json, read_json
 from protorect._utils.files import write_text
-from protorect._utils.manifest import MANIFEST, FolderFormat, differences, read_json, read_manifest
-from protorect.errors import DataError, damaged
+from protorect._utils.manifest import MANIFEST, FolderFormat, differences, read_manifest
+from protorect.errors import DataError
 
 FEATURES, LABELS, CLASS_NAMES = "features.npy", "labels.npy", "class_names.json"
 GROUPS = "groups.npy"
-_DTYPES = ("float16", "float32", "float64")
+_DTYPES = {"float16", "float32", "float64"}
+_MANIFEST = {"shape": (COUNT, COUNT), "dtype": _DTYPES, "made_by": dict}
 _REMEDY = "Remove it and extract again."
 _REWRITE = "Remove it, or write the group of every row: numbers or strings."
 _MAKE = "Give a .npz file or a folder that `protorect extract` made."
@@ -47,38 +49,16 @@ class FeatureStore:
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Map the arrays of a store, after checking them against its manifest."""
         path = Path(path)
-        manifest = read_manifest(path, _STORE)
-        try:
-            n, dim = (int(number) for number in manifest["shape"])
-            dtype, provenance = manifest["dtype"], dict(manifest["made_by"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise damaged(path / MANIFEST, "it lacks what a store holds", _REMEDY) from error
-        if dtype not in _DTYPES:
-            raise damaged(path / MANIFEST, f"features cannot be {dtype!r}", _REMEDY)
-        names = read_json(path / CLASS_NAMES, _REMEDY)
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise damaged(path / CLASS_NAMES, "it is not a list of names", _REMEDY)
+        manifest = read_manifest(path, _STORE, _MANIFEST)
+        (n, dim), dtype = manifest["shape"], manifest["dtype"]
+        names, groups = read_json(path / CLASS_NAMES, [str], _REMEDY), path / GROUPS
         return cls(
             map_array(path / FEATURES, dtype, (n, dim), _REMEDY),
             map_array(path / LABELS, "int64", (n,), _REMEDY),
             tuple(names),
-            provenance,
-            _read_groups(path / GROUPS, n),
+            manifest["made_by"],
+            map_array(groups, None, (n,), _REWRITE) if groups.exists() else None,
         )
-
-
-def _read_groups(path: Path, n: int) -> NDArray[Any] | None:
-    """The groups (n,) of a store, if it has any."""
-    if not path.exists():
-        return None
-    try:
-        groups = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise damaged(path, " ".join(str(error).split()).rstrip("."), _REWRITE) from error
-    if not isinstance(groups, np.memmap) or groups.shape != (n,):
-        shape = getattr(groups, "shape", "?")
-        raise damaged(path, f"it has shape {shape} for {n} rows", _REWRITE)
-    return groups
 
 
 def create_store(
@@ -105,10 +85,9 @@ def read_provenance(path: Path) -> dict[str, Any]:
         return FeatureStore.open(path).provenance
     manifest = load_arrays(path, required=(), optional=("manifest",)).get("manifest")
     try:
-        provenance = json.loads(str(manifest))
-    except (ValueError, RecursionError):
+        return dict(parse_json(str(manifest), dict))
+    except ValueError:
         return {}
-    return provenance if isinstance(provenance, dict) else {}
 
 
 def check_provenance(path: Path, stored: dict[str, Any], expected: dict[str, Any]) -> None:

@@ -127,4 +127,4 @@ def run(
         return None
     seconds = time.perf_counter() - start
     record = Record(chosen.name, options.seed, seconds, tuple(files), tuple(numbers), figures)
-    return Record.from_json(record.to_json())  # rounded as in the file
+    return Record.from_content(record.content())  # rounded as in the file

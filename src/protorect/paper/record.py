@@ -3,17 +3,30 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
+from protorect._utils.documents import COUNT, read_json
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
 from protorect.errors import DataError
 from protorect.paper.published import Key, Value
 
 _DECIMALS = 4
+_TEXTS, _COUNTS = ("dataset", "backbone", "method"), ("way", "shot", "query", "episodes")
+_MEASUREMENT: dict[str, Any] = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_COUNTS, COUNT)}
+_MEASUREMENT |= {"value": float, "ci95": {float, None}, "z?": {str, None}}
+_RECORD = {
+    "experiment": str,
+    "seed": COUNT,
+    "seconds": float,
+    "features": [dict.fromkeys(("file", "sha256", "data", "backbone", "weights"), str)],
+    "measured": [_MEASUREMENT | {"distractors?": COUNT, "quantity?": str}],
+    "drawings": {str: dict},
+    "versions": {str: str},
+}
 
 
 @dataclass(frozen=True)
@@ -65,29 +78,31 @@ class Record:
         default_factory=lambda: versions() | {"scikit-learn": version("scikit-learn")}
     )
 
-    def to_json(self) -> str:
-        """JSON text, numbers rounded."""
+    def content(self) -> dict[str, Any]:
+        """What its file holds, numbers rounded."""
         content = asdict(self)
         content["drawings"] = content.pop("figure_data")
         exact = json.dumps(content, allow_nan=False)
-        rounded = json.loads(exact, parse_float=lambda text: round(float(text), _DECIMALS))
-        return json.dumps(rounded, indent=1) + "\n"
+        return dict(json.loads(exact, parse_float=lambda text: round(float(text), _DECIMALS)))
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Parse `to_json`; raise ValueError, KeyError or TypeError for anything else."""
-        content = dict(json.loads(text))
+    def from_content(cls, content: dict[str, Any]) -> Self:
+        """The record whose file holds this."""
+        names = [one.name for one in fields(Measurement)]
         return cls(
-            figure_data=content.pop("drawings"),
-            measured=tuple(Measurement(**one) for one in content.pop("measured")),
-            features=tuple(content.pop("features")),
-            **content,
+            figure_data=content["drawings"],
+            measured=tuple(
+                Measurement(**{name: one[name] for name in names if name in one})
+                for one in content["measured"]
+            ),
+            features=tuple(content["features"]),
+            **{name: content[name] for name in ("experiment", "seed", "seconds", "versions")},
         )
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `<experiment>.json` into a folder."""
         path = Path(folder) / f"{self.experiment}.json"
-        write_text(path, self.to_json())
+        write_text(path, json.dumps(self.content(), indent=1) + "\n")
         return path
 
 
@@ -96,18 +111,8 @@ def load_records(folder: str | os.PathLike[str]) -> list[Record]:
     paths = sorted(Path(folder).glob("*.json"))
     if not paths:
         raise DataError(f"{Path(folder)} holds no results; `protorect paper --results` makes some.")
-    records = []
-    for path in paths:
-        try:
-            records.append(Record.from_json(path.read_text(encoding="utf-8")))
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror}.") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(
-                f"{path} is not a result of `protorect paper` ({error}). Measure it again, or "
-                "remove it."
-            ) from error
-    return records
+    remedy, fault = "Measure it again, or remove it.", "is not a result of `protorect paper`"
+    return [Record.from_content(read_json(path, _RECORD, remedy, fault)) for path in paths]
 
 
 def measured_by_key(records: Iterable[Record]) -> dict[tuple[Key, int], Measurement]:

@@ -8,21 +8,28 @@ and undoing need nothing that a crash could lose.
 
 import json
 import os
+import reprlib
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
-from protorect._utils.files import read_errors, written_whole
-from protorect.errors import DataError
+from protorect._utils.documents import COUNT, checked, read_json_lines
+from protorect._utils.files import written_whole
+from protorect.errors import DataError, damaged
 from protorect.labeling.prediction import Prediction
 
 OWN = ".protorect"  # the subfolder of the sorted folder with everything but pictures and outputs
 FOLDER = f"{OWN}/journal"
 FORMAT = 1
 MODES = ("link", "copy", "move")
+_HEAD = {"mode": set(MODES), "examples": [(Path, Path)], "method": str, "made_folder": bool}
+# A prediction, then target, content and link of its placement.
+_ROW = (Path, Path, float, Path, float, float, Path, Path, str, Path)
+_REMEDY = "Nothing was touched. Repair it, or move the pictures by hand."
 
 
 @dataclass(frozen=True)
@@ -87,33 +94,26 @@ def sync_folders(folders: Iterable[Path]) -> None:
 
 
 def _load(path: Path) -> Plan:
-    damaged = f"{path} is damaged; nothing was touched. Repair it, or move the pictures by hand."
+    lines = read_json_lines(path, chain([{"format": COUNT}], repeat(_ROW)), _REMEDY)
+    head: dict[str, Any] = next(lines, {"format": 0})
+    if head["format"] > FORMAT:
+        raise DataError(f"{path} was written by a newer protorect; install that.")
     try:
-        with read_errors(path):
-            lines = path.read_text(encoding="ascii").splitlines()
-        head, *rows = (json.loads(line) for line in lines)
-        if head["format"] > FORMAT:
-            raise DataError(f"{path} was written by a newer protorect; install that.")
-        if head["mode"] not in MODES:
-            raise DataError(damaged)
-        return Plan(
-            head["mode"],
-            tuple((str(file), str(label)) for file, label in head["examples"]),
-            str(head["method"]),
-            bool(head["made_folder"]),
-            tuple(_placement(row) for row in rows),
-            path.stem,
-        )
+        mode, examples, method, made_folder = (checked(head, _HEAD)[name] for name in _HEAD)
+        pairs = tuple((file, label) for file, label in examples)
+        placements = tuple(_placement(row) for row in lines)
     except DataError:
         raise
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise DataError(damaged) from error
+    except ValueError as error:
+        raise damaged(path, str(error), _REMEDY) from error
+    return Plan(mode, pairs, method, made_folder, placements, path.stem)
 
 
 def _placement(row: Sequence[Any]) -> Placement:
     *columns, target, content, link = row
     prediction = Prediction(*columns)
     # A journal must not be able to reach files outside of its folder.
-    if os.path.isabs(target) or ".." in Path(target).parts or not os.path.isabs(prediction.path):
-        raise ValueError(target)
-    return Placement(prediction, str(target), str(content), str(link))
+    inside = os.path.basename(target) and ".." not in Path(target).parts
+    if os.path.isabs(target) or not inside or not os.path.isabs(prediction.path):
+        raise ValueError(f"{reprlib.repr(target)} is no file in the folder")
+    return Placement(prediction, target, content, link)

@@ -1,11 +1,13 @@
 """Folders sorted by earlier versions, which had their own files beside the pictures."""
 
-import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
+from protorect._utils.documents import read_json
 from protorect._utils.files import sha256_of_file
+from protorect.errors import DataError
 from protorect.sorting.journal import FOLDER, OWN
 
 FOLDERS = JOURNAL, THUMBNAILS = ("journal", "_thumbnails")
@@ -24,10 +26,9 @@ def convert(root: Path, written: Path) -> None:
     """
     if not is_found(root) or (root / FOLDER).exists():
         return
-    try:
-        digests = dict(json.loads((root / JOURNAL / _DIGESTS).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        digests = {}
+    digests: dict[str, str] = {}
+    with suppress(DataError):  # without digests, all outputs count as edited
+        digests = read_json(root / JOURNAL / _DIGESTS, {str: str})
     for name, digest in digests.items():
         path = root / name
         if path.parent == root and path.is_file() and sha256_of_file(path) == digest:
