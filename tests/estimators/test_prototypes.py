@@ -522,6 +522,8 @@ def test_a_file_of_another_kind_or_with_parts_missing(tmp_path):
         ({**tensors, "shift": torch.tensor(1.0)}, config),
         (tensors, {**config, "classes": ["one"]}),
         (tensors, {**config, "classes_dtype": "nonsense"}),
+        (tensors, {**config, "classes_dtype": "<U2000000000"}),
+        (tensors, {**config, "classes_dtype": "9" * 5000}),
         (tensors, {**config, "params": {"tau": 3}}),
         (tensors, {"kind": "estimator", "class": "CSPN"}),
     ]

@@ -107,6 +107,10 @@ def test_loading_with_another_network_is_refused(colors, tmp_path):
     [
         ({"classes": ["blue", "red"]}, "labels do not number its 2 classes"),
         ({"contents": []}, "0 contents for 9 examples"),
+        ({"contents": [1]}, r"contents\[0\] is 1; it must be text"),
+        ({"contents": ["x"] * 9}, "non-hexadecimal number"),
+        ({"classes": [1, 2, 3]}, r"classes\[0\] is 1; it must be text"),
+        ({"method": 5}, "method is 5; it must be None or text"),
         ({"method": "bd-cspm"}, "unknown method 'bd-cspm'"),
         ({"unsure": 2}, "unsure is 2"),
         ({"unknown": None}, "unknown is None"),
@@ -117,7 +121,7 @@ def test_a_damaged_classifier_is_refused(colors, tmp_path, changes, message):
     protorect.ImageClassifier.from_examples(colors.examples, source=colors.weights).save(path)
     tensors, config = load_tensors(path)
     save_tensors(path, tensors, config | changes)
-    with pytest.raises(DataError, match=f"holds a damaged classifier: {message}"):
+    with pytest.raises(DataError, match=f"damaged (classifier|configuration): {message}"):
         protorect.ImageClassifier.load(path)
 
 

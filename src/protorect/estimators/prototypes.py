@@ -5,6 +5,7 @@ features (float16 in float32), and accept any hashable labels.
 """
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Real
@@ -28,6 +29,7 @@ from protorect.errors import DataError
 
 Array = NDArray[Any]
 _BLOCK_ROWS = 4096
+_LABEL_TYPE = re.compile(r"[<>|=]?[?biufOSU][0-9]{0,5}")  # of numpy, as in "<U12"
 
 
 class CSPN(ClassifierMixin, BaseEstimator):
@@ -143,6 +145,8 @@ class CSPN(ClassifierMixin, BaseEstimator):
         if name != expected:
             raise DataError(f"{path} holds a {name}, not a {expected}; load it with {name}.load.")
         try:
+            if not _LABEL_TYPE.fullmatch(str(config["classes_dtype"])):
+                raise ValueError("its labels are of an unknown type")
             self = cls(**config["params"])
             self.classes_ = _objects(config["classes"]).astype(config["classes_dtype"])
             self.prototypes_, self.shift_ = tensors["prototypes"].numpy(), tensors["shift"].numpy()

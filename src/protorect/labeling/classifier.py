@@ -24,6 +24,8 @@ from protorect.uncertainty.classify import classify
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds, checked_thresholds
 
 KIND = "image-classifier"  # of a saved file
+_SAVED = {"source": str, "classes": [str], "contents": [str], "method": {str, None}}
+_SAVED |= {"unknown": object, "unsure": object}  # which Thresholds checks
 
 
 @dataclass(frozen=True)
@@ -230,10 +232,10 @@ class ImageClassifier:
         cache, precision, device
             As in `from_examples`.
         """
-        tensors, config = load_tensors(path, kind=KIND)
+        tensors, config = load_tensors(path, KIND, _SAVED)
         try:
             fields = _saved_fields(tensors, config)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, ValueError) as error:
             raise DataError(
                 f"{path} holds a damaged classifier: {error}. Save it again."
             ) from error
@@ -290,11 +292,10 @@ def _cache_folder(cache: PathLike | bool) -> PathLike | None:
 
 def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> dict[str, Any]:
     """The fields of a saved classifier, checked."""
-    support, labels = tensors["support"].numpy(), tensors["labels"].numpy()
-    classes = tuple(config["classes"])
-    if support.dtype != np.float32 or support.ndim != 2 or labels.shape != (len(support),):
-        raise ValueError(f"features {support.shape} for labels {labels.shape}")
-    if labels.dtype != np.int64 or set(labels.tolist()) != set(range(len(classes))):
+    support, labels, classes = tensors["support"], tensors["labels"], tuple(config["classes"])
+    if support.dtype != torch.float32 or support.ndim != 2 or labels.shape != (len(support),):
+        raise ValueError(f"features {tuple(support.shape)} for labels {tuple(labels.shape)}")
+    if labels.dtype != torch.int64 or set(labels.tolist()) != set(range(len(classes))):
         raise ValueError(f"labels do not number its {len(classes)} classes")
     contents = tuple(bytes.fromhex(content) for content in config["contents"])
     if len(contents) != len(support):
@@ -302,9 +303,9 @@ def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> d
     if config["method"] is not None:
         checked_method(config["method"])
     return {
-        "source": str(config["source"]),
-        "support": support,
-        "labels": labels,
+        "source": config["source"],
+        "support": support.numpy(),
+        "labels": labels.numpy(),
         "contents": contents,
         "classes": classes,
         "method": config["method"],
