@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from protorect.core.unit_rows import UnitRows, inverse, row_norms
+from protorect.core.unit_rows import RawRows, UnitRows, inverse, row_norms
 from reference import rectification as paper
 
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -95,10 +95,11 @@ def test_cosines_with_other_rows(unit):
 
 def test_raw_rows_keep_their_norm():
     for features in (rows(), UnitRows.of(rows())):
-        plain = UnitRows.raw(features)
-        assert torch.equal(plain.materialize(), rows())
+        plain = RawRows.of(features)
+        assert torch.equal(plain.rows, rows())
+        assert torch.equal(plain.products(directions()), (directions() @ rows().mT).mT)
         torch.testing.assert_close(plain.mean(), rows().mean(dim=1), **EXACT)
-    assert UnitRows.raw(rows().half()).rows.dtype == torch.float32
+    assert RawRows.of(rows().half()).rows.dtype == torch.float32
 
 
 def test_weighted_sums_are_those_of_the_materialized_rows(unit):

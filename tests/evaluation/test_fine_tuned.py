@@ -14,7 +14,7 @@ from protorect.evaluation.fine_tuned import Pictures, evaluate_fine_tuned
 from protorect.methods import PICTURE_METHODS
 
 TFT = PICTURE_METHODS["tft"]
-QUICK = TFT.with_options(steps=1)
+QUICK = TFT.with_options(iterations=1)
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,11 @@ def test_before_the_first_step_it_is_cspn_on_the_features(data, distractors):
     episodes = sample_episodes(
         labels, way=3, shot=5, query=4, episodes=6, distractors=distractors, seed=1
     )
-    start = TFT.with_options(steps=0)
+    start = TFT.with_options(iterations=0)
     results = evaluate_fine_tuned(behind(data), [start], shot=[1, 5], episodes=episodes)
     expected = evaluate(features, labels, "cspn", shot=[1, 5], episodes=episodes)
     for tft, cspn in zip(results, expected, strict=True):
-        assert (tft.method, tft.shot, tft.episodes) == ("tft:steps=0", cspn.shot, 6)
+        assert (tft.method, tft.shot, tft.episodes) == ("tft:iterations=0", cspn.shot, 6)
         assert (tft.predictions == cspn.predictions).all()
         assert (tft.per_episode == cspn.per_episode).all()
 
@@ -56,7 +56,7 @@ def test_progress_and_reproducible_results(data):
     _, labels = load_features(data / "f.npz")
     episodes = sample_episodes(labels, way=2, shot=1, query=2, episodes=3)
     seen = []
-    large = TFT.with_options(steps=2, learning_rate=0.01)
+    large = TFT.with_options(iterations=2, learning_rate=0.01)
     for _ in range(2):
         results = evaluate_fine_tuned(
             behind(data),
@@ -108,7 +108,7 @@ def test_the_command_compares_it_with_methods_on_features(here, capsys):
     episodes = sample_episodes(labels, way=2, shot=2, query=2, episodes=4)
     alone = evaluate_fine_tuned(behind(here), [QUICK], shot=[1, 2], episodes=episodes)
     assert [one["accuracy"] for one in document["results"][::2]] == [one.accuracy for one in alone]
-    assert "minus tft:steps=1" in capsys.readouterr().out
+    assert "minus tft:iterations=1" in capsys.readouterr().out
     assert main([*LINE, "--episodes", "2", *NETWORK]) == 0  # and alone
 
 

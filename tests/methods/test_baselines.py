@@ -10,13 +10,13 @@ from protorect import METHODS, OptionError, evaluate, method, sample_episodes
 from reference.baselines import REFERENCES
 
 OPTIONS = {
-    "simpleshot": [{"centre": "support"}, {"base_mean": tuple(range(24))}],
+    "simpleshot": [{"center": "support"}, {"base_mean": tuple(range(24))}],
     "matching": [{"scale": 12.0}],
     "ridge": [{"penalty": 0.01}],
     "logistic": [{"c": 30.0}, {"c": 0.01}],
-    "soft-kmeans": [{"rounds": 3}, {"normalise": True, "scale": 10.0}, {"scale": 0.02}],
-    "label-propagation": [{"neighbours": 3}, {"alpha": 0.5, "sigma": 0.6}],
-    "laplacian-shot": [{"rectify": False}, {"weight": 0.3, "neighbours": 6}, {"rounds": 1}],
+    "soft-kmeans": [{"iterations": 3}, {"normalize": True, "scale": 10.0}, {"scale": 0.02}],
+    "label-propagation": [{"neighbors": 3}, {"alpha": 0.5, "sigma": 0.6}],
+    "laplacian-shot": [{"rectify": False}, {"weight": 0.3, "neighbors": 6}, {"iterations": 1}],
 }
 CASES = [(name, {}) for name in REFERENCES] + [
     (name, options) for name, several in OPTIONS.items() for options in several
@@ -92,10 +92,12 @@ def test_one_shot_simpleshot_and_matching_are_the_nearest_cosine(feature_set):
     assert all((other.predictions == cspn.predictions).all() for other in others)
 
 
-def test_zero_rounds_and_zero_weights_leave_the_prototypes(feature_set):
-    kmeans, protonet = evaluate(*feature_set, ["soft-kmeans:rounds=0", "protonet"], episodes=10)[:2]
+def test_zero_iterations_and_zero_weights_leave_the_prototypes(feature_set):
+    kmeans, protonet = evaluate(
+        *feature_set, ["soft-kmeans:iterations=0", "protonet"], episodes=10
+    )[:2]
     assert (kmeans.predictions == protonet.predictions).all()
-    specs = [f"laplacian-shot:rectify=no,{rest}" for rest in ("weight=0", "neighbours=0")]
+    specs = [f"laplacian-shot:rectify=no,{rest}" for rest in ("weight=0", "neighbors=0")]
     *laplacian, simpleshot = evaluate(*feature_set, [*specs, "simpleshot"], shot=5, episodes=10)
     for result in laplacian:
         assert (result.predictions == simpleshot.predictions).all()
@@ -138,18 +140,18 @@ def test_base_mean_is_subtracted_from_every_feature():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("simpleshot:centre=query", "unknown centre 'query'. Known: none, support."),
+        ("simpleshot:center=query", "unknown center 'query'. Known: none, support."),
         ("simpleshot:base_mean=3", "base_mean can be given in Python only"),
         ("matching:scale=-1", "scale is -1.0; it must lie in 0 .. 1e+06."),
         ("ridge:penalty=0", "penalty is 0.0; it must lie in 1e-06 .. 1e+06."),
         ("logistic:c=inf", "c is inf; it must lie in 1e-06 .. 1e+06."),
-        ("soft-kmeans:rounds=1.5", "rounds=1.5: a whole number is expected."),
-        ("soft-kmeans:rounds=-1", "rounds is -1; it must be a whole number from 0 up."),
-        ("soft-kmeans:normalise=2", "normalise=2: true or false is expected."),
+        ("soft-kmeans:iterations=1.5", "iterations=1.5: a whole number is expected."),
+        ("soft-kmeans:iterations=-1", "iterations is -1; it must be a whole number from 0 up."),
+        ("soft-kmeans:normalize=2", "normalize=2: true or false is expected."),
         ("label-propagation:alpha=1", "alpha is 1.0; it must lie in 0 .. 0.9999."),
         ("label-propagation:sigma=0", "sigma is 0.0; it must lie in 0.01 .. 100."),
-        ("label-propagation:neighbours=0", "it must be a whole number from 1 up."),
-        ("laplacian-shot:neighbours=all", "neighbours=all: a whole number is expected."),
+        ("label-propagation:neighbors=0", "it must be a whole number from 1 up."),
+        ("laplacian-shot:neighbors=all", "neighbors=all: a whole number is expected."),
         ("laplacian-shot:weight=x", "weight=x: a number is expected."),
         ("laplacian-shot:lambda=1", "unknown option of laplacian-shot 'lambda'."),
         ("protonet:z=4", "protonet has no options, 'z' was given."),
@@ -174,4 +176,4 @@ def test_a_base_mean_of_another_dimension_is_refused(feature_set):
     with pytest.raises(OptionError, match="base_mean has 3 dimensions and the features have 24"):
         evaluate(*feature_set, METHODS["simpleshot"].with_options(base_mean=[1.0, 2.0, 3.0]))
     with pytest.raises(OptionError, match="give one of the two"):
-        METHODS["simpleshot"].with_options(base_mean=[1.0], centre="support")
+        METHODS["simpleshot"].with_options(base_mean=[1.0], center="support")

@@ -35,7 +35,7 @@ def task(shots, queries, dim=12, seed=0, spread=0.8):
     "spelling",
     [
         "",
-        ":rounds=1,joining=3,steps=1",
+        ":iterations=1,joining=3,regression_iterations=1",
         ":power=0,tolerance=1,scale=3",
         ":tolerance=0.0001,sharpness=5",
     ],
@@ -99,10 +99,12 @@ def test_a_larger_tolerance_gives_more_balanced_predictions():
     assert counts[1e6].float().std() < counts[1e-6].float().std()
 
 
-def test_many_steps_solve_the_regression():
+def test_many_iterations_solve_the_regression():
     support, labels, query = task([2, 3, 2], [9, 1, 4])
     parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
-    few, many, more = (method(f"bd-cspn-plus:steps={n}")(*parts)[0].numpy() for n in (1, 30, 60))
+    few, many, more = (
+        method(f"bd-cspn-plus:regression_iterations={n}")(*parts)[0].numpy() for n in (1, 30, 60)
+    )
     np.testing.assert_allclose(many, more, atol=1e-9)
     assert np.abs(few - many).max() > 1e-3
 
@@ -146,7 +148,7 @@ def test_no_worse_than_the_paper_and_better_than_cspn_in_every_setting():
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("rounds=0", "rounds is 0; it must be a whole number from 1 up."),
+        ("iterations=0", "iterations is 0; it must be a whole number from 1 up."),
         ("joining=0", "joining is 0; it must be a whole number from 1 up."),
         ("tolerance=-1", "tolerance is -1.0; it must lie in 1e-06 .. 1e+06."),
     ],

@@ -9,7 +9,7 @@ from protorect import evaluate
 @pytest.fixture(scope="module")
 def accuracy():
     digits = load_digits()
-    names = ["cspn", "tim", "tim-adm", "alpha-tim", "pt-map", "pt-map:prior=free"]
+    names = ["cspn", "tim", "tim-adm", "alpha-tim", "pt-map", "pt-map:proportions=free"]
     return {
         setting: {
             result.method: result.accuracy
@@ -23,9 +23,9 @@ def accuracy():
 
 def test_pt_map_gains_where_classes_are_balanced_only(accuracy):
     assert accuracy["balanced"]["pt-map"] > accuracy["balanced"]["cspn"] + 5
-    assert accuracy["balanced"]["pt-map"] > accuracy["balanced"]["pt-map:prior=free"]
+    assert accuracy["balanced"]["pt-map"] > accuracy["balanced"]["pt-map:proportions=free"]
     assert accuracy["unbalanced"]["pt-map"] < accuracy["unbalanced"]["cspn"] - 10
-    assert accuracy["unbalanced"]["pt-map"] < accuracy["unbalanced"]["pt-map:prior=free"] - 5
+    assert accuracy["unbalanced"]["pt-map"] < accuracy["unbalanced"]["pt-map:proportions=free"] - 5
 
 
 def test_alpha_tim_is_better_than_tim_where_classes_are_unbalanced(accuracy):

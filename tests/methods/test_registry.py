@@ -63,7 +63,7 @@ def test_all_is_every_method_once():
         ("bd-csp", "unknown method 'bd-csp'. Did you mean 'bd-cspn'?"),
         ("zzz", f"Known: {', '.join(sorted(METHODS | PICTURE_METHODS))}"),
         ("tft", "fine-tunes the network on pictures, so features alone do not do"),
-        ("tft:steps=3", "--method tft:steps=3 --network RUN --pictures PACKED"),
+        ("tft:steps=3", "--method tft:iterations=3 --network RUN --pictures PACKED"),
         ("bd-cspn:epsilom=3", "unknown option of bd-cspn 'epsilom'. Did you mean 'epsilon'?"),
         ("bd-cspn:z=4,z=5", "an option is given twice"),
         ("BD-CSPN", "Did you mean 'bd-cspn'?"),

@@ -12,7 +12,7 @@ from reference import fine_tuning
 
 TFT = PICTURE_METHODS["tft"]
 WAYS, SHOT, QUERIES = 3, 2, 7
-LARGE = {"steps": 6, "learning_rate": 0.02, "scale": 4.0, "entropy": 0.6}
+LARGE = {"iterations": 6, "learning_rate": 0.02, "scale": 4.0, "entropy": 0.6}
 ALL_AT_ONCE = 100
 
 
@@ -45,7 +45,7 @@ def parts_of(network):
 
 
 @pytest.mark.parametrize("statistics", ["training", "task"])
-@pytest.mark.parametrize("options", [{}, LARGE, LARGE | {"entropy": 0.0}, {"steps": 0}])
+@pytest.mark.parametrize("options", [{}, LARGE, LARGE | {"entropy": 0.0}, {"iterations": 0}])
 def test_agrees_with_the_reference(options, statistics):
     network, (support, labels, query) = small_network(), task()
     options = options | {"statistics": statistics}
@@ -57,7 +57,9 @@ def test_agrees_with_the_reference(options, statistics):
 def test_every_option_has_an_effect():
     network, pictures = small_network(), task()
     methods = [TFT.with_options(**LARGE)]
-    methods += [methods[0].with_options(**one) for one in ({"steps": 5}, {"statistics": "task"})]
+    methods += [
+        methods[0].with_options(**one) for one in ({"iterations": 5}, {"statistics": "task"})
+    ]
     logits = [one(network, *pictures, ALL_AT_ONCE) for one in methods]
     for other in logits[1:]:
         assert (logits[0] - other).abs().max() > 1e-3
@@ -103,7 +105,7 @@ def test_black_pictures_give_finite_logits():
     ("spec", "message"),
     [
         ("tft:statistics=tasks", "unknown statistics 'tasks'. Did you mean 'task'?"),
-        ("tft:steps=-1", "steps is -1; it must be a whole number from 0 up"),
+        ("tft:iterations=-1", "iterations is -1; it must be a whole number from 0 up"),
         ("tft:learning_rate=x", "learning_rate=x: a number is expected"),
         ("tft:rate=1", "unknown option of tft 'rate'"),
     ],

@@ -16,7 +16,7 @@ SHORT = {
     "tim": {"iterations": 12},
     "tim-adm": {"iterations": 12},
     "alpha-tim": {"iterations": 12},
-    "pt-map": {"steps": 6},
+    "pt-map": {"iterations": 6},
 }
 TASKS = {
     "unequal shots": random_tasks((2, 1, 3), 9),
@@ -49,22 +49,22 @@ def test_agrees_with_the_reference(name, kind):
     ("spec", "options"),
     [
         (
-            "tft-head:steps=7,learning_rate=0.01,scale=5.0,entropy=0.3",
-            {"steps": 7, "learning_rate": 0.01, "scale": 5.0, "entropy": 0.3},
+            "tft-head:iterations=7,learning_rate=0.01,scale=5.0,entropy=0.3",
+            {"iterations": 7, "learning_rate": 0.01, "scale": 5.0, "entropy": 0.3},
         ),
         (
-            "tim:iterations=7,learning_rate=0.01,temperature=4.0,"
+            "tim:iterations=7,learning_rate=0.01,scale=4.0,"
             "cross_entropy=0.5,marginal=0.7,conditional=0.2",
             {
                 "iterations": 7,
                 "learning_rate": 0.01,
-                "temperature": 4.0,
+                "scale": 4.0,
                 "weights": (0.5, 0.7, 0.2),
             },
         ),
         (
-            "tim-adm:iterations=7,temperature=4.0,cross_entropy=0.5,marginal=0.7,conditional=0.2",
-            {"iterations": 7, "temperature": 4.0, "weights": (0.5, 0.7, 0.2)},
+            "tim-adm:iterations=7,scale=4.0,cross_entropy=0.5,marginal=0.7,conditional=0.2",
+            {"iterations": 7, "scale": 4.0, "weights": (0.5, 0.7, 0.2)},
         ),
         (
             "alpha-tim:iterations=7,cross_entropy=0.5,marginal=0.7,conditional=0.2,"
@@ -72,8 +72,8 @@ def test_agrees_with_the_reference(name, kind):
             {"iterations": 7, "weights": (0.5, 0.7, 0.2), "alpha": 1.5, "alpha_many": 3.0},
         ),
         (
-            "pt-map:power=0.8,sharpness=4.0,steps=7,rate=0.5,prior=free",
-            {"power": 0.8, "sharpness": 4.0, "steps": 7, "rate": 0.5, "prior": "free"},
+            "pt-map:power=0.8,sharpness=4.0,iterations=7,rate=0.5,proportions=free",
+            {"power": 0.8, "sharpness": 4.0, "iterations": 7, "rate": 0.5, "proportions": "free"},
         ),
     ],
 )
@@ -92,10 +92,10 @@ def test_features_that_require_gradients_give_scores_without(name):
 
 EXTREME_OPTIONS = {
     "tft-head": ["", "scale=1000,learning_rate=1"],
-    "tim": ["iterations=40", "iterations=40,temperature=1000,learning_rate=0.1"],
-    "tim-adm": ["", "temperature=1000", "cross_entropy=1e-6,marginal=100"],
-    "alpha-tim": ["iterations=40", "iterations=40,temperature=1000,learning_rate=0.1,alpha=1.01"],
-    "pt-map": ["", "sharpness=100", "prior=free,sharpness=100"],
+    "tim": ["iterations=40", "iterations=40,scale=1000,learning_rate=0.1"],
+    "tim-adm": ["", "scale=1000", "cross_entropy=1e-6,marginal=100"],
+    "alpha-tim": ["iterations=40", "iterations=40,scale=1000,learning_rate=0.1,alpha=1.01"],
+    "pt-map": ["", "sharpness=100", "proportions=free,sharpness=100"],
 }
 
 
@@ -127,9 +127,9 @@ def test_scores_do_not_depend_on_the_blocks_of_tasks(name, monkeypatch):
     original = blocks.blocks
 
     def one_task_per_block(*arguments):
-        for samples, members in original(*arguments[:4], 1):
-            sizes.append(len(samples))
-            yield samples, members
+        for block in original(arguments[0], 1):
+            sizes.append(len(block.samples))
+            yield block
 
     monkeypatch.setattr(blocks, "blocks", one_task_per_block)
     torch.testing.assert_close(chosen(support, labels, query).exp(), expected.exp())
@@ -140,15 +140,15 @@ def test_scores_do_not_depend_on_the_blocks_of_tasks(name, monkeypatch):
     ("spec", "message"),
     [
         ("tim:iterations=-1", "iterations is -1; it must be a whole number from 0 up."),
-        ("tim:temperature=nan", "temperature is nan; it must lie in 0 .. 1e+06."),
+        ("tim:scale=nan", "scale is nan; it must lie in 0 .. 1e+06."),
         ("tim:learning_rate=-1", "learning_rate is -1.0; it must lie in"),
         ("tim:marginal=inf", "marginal is inf"),
         ("tim-adm:cross_entropy=0", "cross_entropy is 0.0; it must lie in 1e-06 .. 1e+06."),
         ("alpha-tim:alpha=1", "alpha is 1.0; it must lie in 1.01 .. 100."),
         ("alpha-tim:alpha_many=0.5", "alpha_many is 0.5"),
-        ("tft-head:steps=1.5", "steps=1.5: a whole number"),
+        ("tft-head:iterations=1.5", "iterations=1.5: a whole number"),
         ("tft-head:scale=x", "scale=x: a number is expected"),
-        ("pt-map:prior=equals", "unknown prior 'equals'. Did you mean 'equal'?"),
+        ("pt-map:proportions=equals", "unknown proportions 'equals'. Did you mean 'equal'?"),
         ("pt-map:power=0", "power is 0.0; it must lie in 0.01 .. 10."),
         ("pt-map:rate=2", "rate is 2.0; it must lie in 0 .. 1."),
         ("pt-map:temperature=2", "unknown option of pt-map 'temperature'"),
@@ -162,7 +162,7 @@ def test_an_invalid_option_is_refused(spec, message):
 
 def test_defaults_are_those_of_the_papers():
     tim, alpha, adm = (METHODS[name].options for name in ("tim", "alpha-tim", "tim-adm"))
-    assert (tim.iterations, tim.learning_rate, tim.temperature) == (1000, 1e-4, 15)
+    assert (tim.iterations, tim.learning_rate, tim.scale) == (1000, 1e-4, 15)
     assert (tim.cross_entropy, tim.marginal, tim.conditional) == (0.1, 1, 0.1)
     assert (adm.iterations, adm.cross_entropy, adm.conditional) == (150, 0.1, 0.1)
     assert (alpha.cross_entropy, alpha.marginal, alpha.conditional) == (1, 1, 1)

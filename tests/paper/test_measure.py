@@ -56,7 +56,7 @@ def fine_tuning_job(tmp_path_factory):
 def one_step(monkeypatch):
     """Fine-tune with one step instead of twenty-five."""
     chosen = PICTURE_METHODS["tft"]
-    quick = replace(chosen, options=replace(chosen.options, steps=1))
+    quick = replace(chosen, options=replace(chosen.options, iterations=1))
     monkeypatch.setitem(PICTURE_METHODS, "tft", quick)
     return quick
 

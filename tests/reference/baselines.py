@@ -54,13 +54,13 @@ def protonet(support, labels, query, ways):
     return minus_distances(table(query), means(table(support), labels, ways))
 
 
-def simpleshot(support, labels, query, ways, centre="none", base_mean=None):
+def simpleshot(support, labels, query, ways, center="none", base_mean=None):
     """Wang et al. 2019, section 3: UN features centered (C) and normalized (L2N)."""
     support, query = table(support), table(query)
     offset = np.zeros_like(support[0])
     if base_mean is not None:
         offset = np.array(base_mean, dtype=np.float64)
-    elif centre == "support":
+    elif center == "support":
         offset = sum(support) / len(support)
     support, query = [unit(x - offset) for x in support], [unit(x - offset) for x in query]
     return minus_distances(query, means(support, labels, ways))
@@ -96,12 +96,12 @@ def logistic(support, labels, query, ways, c=1.0):
     return np.stack([-scores / 2, scores / 2], axis=1) if ways == 2 else scores
 
 
-def soft_kmeans(support, labels, query, ways, rounds=1, normalise=False, scale=1.0):
+def soft_kmeans(support, labels, query, ways, iterations=1, normalize=False, scale=1.0):
     """Ren et al. 2018, section 3.1.1: soft assignment, then prototypes of all samples."""
-    transform = units if normalise else table
+    transform = units if normalize else table
     support, query = transform(support), transform(query)
     prototypes = means(support, labels, ways)
-    for _ in range(rounds):
+    for _ in range(iterations):
         shares = [softmax([-scale * squared_distance(x, p) for p in prototypes]) for x in query]
         refined = []
         for n in range(ways):
@@ -119,13 +119,13 @@ def nearest(samples, i, count):
     return sorted(others, key=lambda j: squared_distance(samples[i], samples[j]))[:count]
 
 
-def label_propagation(support, labels, query, ways, neighbours=20, alpha=0.99, sigma=0.1):
+def label_propagation(support, labels, query, ways, neighbors=20, alpha=0.99, sigma=0.1):
     """Zhou et al. 2004 with the nearest-neighbor graph of TPN."""
     samples = units(support) + units(query)
     n = len(samples)
     similar = np.zeros((n, n))
     for i in range(n):
-        for j in nearest(samples, i, neighbours):
+        for j in nearest(samples, i, neighbors):
             w = math.exp(-squared_distance(samples[i], samples[j]) / (2 * sigma**2))
             similar[i, j] = similar[j, i] = w
     degrees = similar.sum(axis=1)
@@ -138,7 +138,9 @@ def label_propagation(support, labels, query, ways, neighbours=20, alpha=0.99, s
     return (np.linalg.inv(np.eye(n) - alpha * spread) @ start)[len(support) :]
 
 
-def laplacian_shot(support, labels, query, ways, weight=1.0, neighbours=2, rectify=True, rounds=20):
+def laplacian_shot(
+    support, labels, query, ways, weight=1.0, neighbors=2, rectify=True, iterations=20
+):
     """Ziko et al. 2020, algorithm 1, for prototypes that are rectified as in their experiments."""
     support, query = units(support), units(query)
     prototypes = means(support, labels, ways)
@@ -147,12 +149,12 @@ def laplacian_shot(support, labels, query, ways, weight=1.0, neighbours=2, recti
         query = [x + shift for x in query]
         prototypes = weighted_means(support, labels, query, prototypes)
     distances = -minus_distances(query, prototypes)
-    neighbors = [nearest(query, i, neighbours) for i in range(len(query))]
+    nearest_queries = [nearest(query, i, neighbors) for i in range(len(query))]
     scores = -distances
-    for _ in range(rounds):
+    for _ in range(iterations):
         shares = [softmax(list(row)) for row in scores]
         scores = -distances.copy()
-        for i, others in enumerate(neighbors):
+        for i, others in enumerate(nearest_queries):
             for j in others:
                 scores[i] += weight * np.array(shares[j])
     return scores

@@ -17,13 +17,13 @@ def scores(
     labels,
     query,
     ways: int,
-    rounds: int = 3,
+    iterations: int = 3,
     joining: int = 12,
     scale: float = 10.0,
     power: float = 2.0,
     sharpness: float = 20.0,
     tolerance: float = 0.031,
-    steps: int = 5,
+    regression_iterations: int = 5,
     held_out: bool = True,
 ) -> np.ndarray:
     """Corrected cosines (n_query, ways) of the queries."""
@@ -37,7 +37,7 @@ def scores(
     query = [normalized(normalized(x) - center) for x in query]
     class_sums = [sum(members) for members in classes]
 
-    p, weights = unbalanced(query, class_sums, rounds, joining, scale, power)
+    p, weights = unbalanced(query, class_sums, iterations, joining, scale, power)
     share = 0.0
     if len(query) >= ways:
         balanced_p, evidence = balanced(query, class_sums, sharpness)
@@ -53,10 +53,10 @@ def scores(
             targets.append(np.eye(ways)[n] - 1 / ways)
             counts.append(np.mean(shots) / len(members))
     samples, targets, counts = np.array(samples), np.array(targets), np.array(counts)
-    regression = regression_weight(classes, steps) if held_out else 1.0
+    regression = regression_weight(classes, regression_iterations) if held_out else 1.0
     table = np.zeros((len(query), ways))
-    for weight, iterations in ((1 - regression, 1), (regression, steps)):
-        columns = [ridge(samples, targets[:, n], counts, iterations) for n in range(ways)]
+    for weight, count in ((1 - regression, 1), (regression, regression_iterations)):
+        columns = [ridge(samples, targets[:, n], counts, count) for n in range(ways)]
         table += weight * cosines(query, columns)
     if share:
         table += share * np.log(balancing_factors(np.exp(sharpness * table))) / sharpness
@@ -67,10 +67,10 @@ def cosines(query, directions) -> np.ndarray:
     return np.array([[cosine(x, p) for p in directions] for x in query])
 
 
-def unbalanced(query, class_sums, rounds: int, joining: int, scale: float, power: float):
+def unbalanced(query, class_sums, iterations: int, joining: int, scale: float, power: float):
     """Probabilities and weights of the queries when only the most confident join a class."""
     table = cosines(query, class_sums)
-    for _ in range(rounds):
+    for _ in range(iterations):
         weights = np.zeros(len(query))
         prototypes = []
         for n, own in enumerate(class_sums):
@@ -136,7 +136,7 @@ def likelihood_ratio(affinity: np.ndarray) -> float:
     return sum(math.log((row @ proportions) / row.mean()) for row in affinity)
 
 
-def regression_weight(classes, steps: int) -> float:
+def regression_weight(classes, iterations: int) -> float:
     """Weight of the regression, by two-fold cross-validation on the support."""
     ways = len(classes)
     if max(len(members) for members in classes) < 2:
@@ -148,10 +148,8 @@ def regression_weight(classes, steps: int) -> float:
         samples = np.array([x for x, _ in fit])
         targets = np.array([np.eye(ways)[n] - 1 / ways for _, n in fit])
         correct = []
-        for iterations in (1, steps):
-            columns = [
-                ridge(samples, targets[:, n], np.ones(len(fit)), iterations) for n in range(ways)
-            ]
+        for count in (1, iterations):
+            columns = [ridge(samples, targets[:, n], np.ones(len(fit)), count) for n in range(ways)]
             predicted = cosines([x for x, _ in rest], columns).argmax(axis=1)
             correct.append([int(a == n) for a, (_, n) in zip(predicted, rest, strict=True)])
         for by_sums, by_regression in zip(*correct, strict=True):

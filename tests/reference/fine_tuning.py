@@ -19,7 +19,7 @@ def tft(
     query,
     ways,
     *,
-    steps=25,
+    iterations=25,
     learning_rate=5e-5,
     scale=1.0,
     entropy=1.0,
@@ -67,7 +67,7 @@ def tft(
         *network, heads, biases = weights
         return scale * (features(pictures, *network, learn=learn) @ heads.T + biases)
 
-    for step in range(1, steps + 1):
+    for step in range(1, iterations + 1):
         loss = 0.0
         for scores, label in zip(logits(support, statistics == "task"), labels, strict=True):
             loss = loss - (scores[label] - scores.logsumexp(0)) / len(support)

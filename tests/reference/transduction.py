@@ -30,10 +30,10 @@ def means(support, labels, ways):
     return torch.stack([support[labels == k].mean(0) for k in range(ways)])
 
 
-def euclidean_log_p(samples, prototypes, temperature):
+def euclidean_log_p(samples, prototypes, scale):
     """p_ik ~ exp(-tau/2 |x_i - w_k|^2)"""
     distances = ((samples[:, None] - prototypes) ** 2).sum(2)
-    return (-temperature / 2 * distances).log_softmax(1)
+    return (-scale / 2 * distances).log_softmax(1)
 
 
 def cross_entropy(log_p, labels):
@@ -48,10 +48,10 @@ def tsallis(p, alpha):
     return (1 - (p**alpha).sum(-1)) / (alpha - 1)
 
 
-def by_adam(parameters, loss, steps, learning_rate):
+def by_adam(parameters, loss, iterations, learning_rate):
     parameters = [x.clone().requires_grad_() for x in parameters]
     optimizer = torch.optim.Adam(parameters, lr=learning_rate)
-    for _ in range(steps):
+    for _ in range(iterations):
         optimizer.zero_grad()
         loss(*parameters).backward()
         optimizer.step()
@@ -66,7 +66,7 @@ def tim(
     *,
     iterations=1000,
     learning_rate=1e-4,
-    temperature=15.0,
+    scale=15.0,
     weights=(0.1, 1.0, 0.1),
     entropy=shannon,
 ):
@@ -74,8 +74,8 @@ def tim(
     support, query = unit(support), unit(query)
 
     def loss(prototypes):
-        of_support = euclidean_log_p(support, prototypes, temperature)
-        p = euclidean_log_p(query, prototypes, temperature).exp()
+        of_support = euclidean_log_p(support, prototypes, scale)
+        p = euclidean_log_p(query, prototypes, scale).exp()
         return (
             weights[0] * cross_entropy(of_support, labels)
             - weights[1] * entropy(p.mean(0))
@@ -84,7 +84,7 @@ def tim(
 
     start = means(support, labels, ways)
     (prototypes,) = by_adam([start], loss, iterations, learning_rate)
-    return euclidean_log_p(query, prototypes, temperature)
+    return euclidean_log_p(query, prototypes, scale)
 
 
 def alpha_tim(support, labels, query, ways, *, alpha=2.0, alpha_many=7.0, **others):
@@ -102,7 +102,7 @@ def tim_adm(
     ways,
     *,
     iterations=150,
-    temperature=15.0,
+    scale=15.0,
     weights=(0.1, 1.0, 0.1),
 ):
     """Proposition 1: updates of targets q and prototypes w in turn."""
@@ -111,8 +111,8 @@ def tim_adm(
     ratio = len(support) / len(query)
     factor = weights[0] / (1 + weights[2])
     for _ in range(iterations):
-        p_support = euclidean_log_p(support, w, temperature).exp()
-        p = euclidean_log_p(query, w, temperature).exp()
+        p_support = euclidean_log_p(support, w, scale).exp()
+        p = euclidean_log_p(query, w, scale).exp()
         power = p ** (1 + weights[2])
         q = power / power.sum(0) ** (weights[1] / (1 + weights[1]))
         q = q / q.sum(1, keepdim=True)
@@ -128,10 +128,12 @@ def tim_adm(
                 below = below + ratio * q[i, k]
             moved.append(above / below)
         w = torch.stack(moved)
-    return euclidean_log_p(query, w, temperature)
+    return euclidean_log_p(query, w, scale)
 
 
-def tft_head(support, labels, query, ways, *, steps=25, learning_rate=5e-5, scale=1.0, entropy=1.0):
+def tft_head(
+    support, labels, query, ways, *, iterations=25, learning_rate=5e-5, scale=1.0, entropy=1.0
+):
     support, query = unit(support), unit(query)
 
     def loss(rows, biases):
@@ -140,7 +142,7 @@ def tft_head(support, labels, query, ways, *, steps=25, learning_rate=5e-5, scal
         return cross_entropy(of_support, labels) + entropy * shannon(p).mean()
 
     start = [unit(means(support, labels, ways)), torch.zeros(ways, dtype=support.dtype)]
-    rows, biases = by_adam(start, loss, steps, learning_rate)
+    rows, biases = by_adam(start, loss, iterations, learning_rate)
     return scale * (query @ rows.T + biases)
 
 
@@ -165,9 +167,9 @@ def pt_map(
     *,
     power=0.5,
     sharpness=10.0,
-    steps=20,
+    iterations=20,
     rate=0.2,
-    prior="equal",
+    proportions="equal",
 ):
     def transformed(rows):
         rows = unit(rows)
@@ -181,12 +183,12 @@ def pt_map(
 
     def assigned(centers):
         costs = torch.stack([((query - c) ** 2).sum(1) for c in centers], dim=1)
-        if enough and prior == "equal":
+        if enough and proportions == "equal":
             return sinkhorn(costs, sharpness)
         return (-sharpness * costs).softmax(1)
 
     centers = means(support, labels, ways)
-    for _ in range(steps):
+    for _ in range(iterations):
         p = assigned(centers)
         moved = []
         for k in range(ways):

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
-from protorect.core.unit_rows import UnitRows
+from protorect.core.unit_rows import Rows, UnitRows
 
 Features = Tensor | UnitRows
 Weighting = Literal["samples", "classes"]
@@ -77,9 +77,13 @@ def membership(labels: Tensor, ways: int) -> Tensor:
 
 def basic_prototypes(support: Features, labels: Tensor, ways: int) -> Tensor:
     """Mean of the normalized support features of each class, eq. (3)."""
-    support = UnitRows.of(support)
-    members = membership(labels, ways).to(support.scale.dtype)
-    return support.weighted_sum(members / members.sum(dim=-2, keepdim=True))
+    return class_means(UnitRows.of(support), labels, ways)
+
+
+def class_means(rows: Rows, labels: Tensor, ways: int) -> Tensor:
+    """Mean of the rows of each class, (tasks, ways, dim)."""
+    members = membership(labels, ways).to(rows.dtype)
+    return rows.weighted_sum(members / members.sum(dim=-2, keepdim=True))
 
 
 def cross_class_shift(support: Features, query: Features) -> Tensor:
@@ -123,7 +127,8 @@ def _most_confident(confidence: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     n_query, ways = confidence.shape[-2:]
     highest, predicted = confidence.max(dim=-1)  # (tasks, n_query)
     # One sort orders by class, then by confidence. Cosines lie in -1 .. 1, and the highest of the
-    # log-probabilities of some ways in -log(ways) .. 0: classes 64 apart do not overlap.
+    # log-probabilities of some ways in -log(ways) .. 0: classes 64 apart do not overlap. A prior
+    # leaves the highest cosine in -1 .. 1, because its own highest is 0.
     order = (64 * predicted.double() - highest).argsort(dim=-1, stable=True)
     counts = predicted.new_zeros(*predicted.shape[:-1], ways)
     counts.scatter_add_(-1, predicted, torch.ones_like(predicted))  # (tasks, ways)
@@ -214,9 +219,18 @@ def rectified_prototypes(
 
 
 def rectify(
-    support: Features, labels: Tensor, query: Features, ways: int, options: Options
+    support: Features,
+    labels: Tensor,
+    query: Features,
+    ways: int,
+    options: Options,
+    prior: Tensor | None = None,
 ) -> Rectified:
-    """Shift the queries, rectify the prototypes, and score the shifted queries by cosine."""
+    """Shift the queries, rectify the prototypes, and score the shifted queries by cosine.
+
+    `prior` (tasks, n_query, ways) is what is known of the queries beforehand, in units of cosines:
+    it is added to their scores. The largest entry of a query is 0.
+    """
     support, query = UnitRows.of(support), UnitRows.of(query)
     prototypes = basic_prototypes(support, labels, ways)
     shift = None
@@ -225,7 +239,9 @@ def rectify(
         query, scores = query.shifted_cosines(shift, prototypes)
     else:
         scores = query.cosines(prototypes)
+    scores = scores if prior is None else scores + prior
     if options.z != 0:
         prototypes = rectified_prototypes(support, labels, query, scores, prototypes, options)
         scores = query.cosines(prototypes)
+        scores = scores if prior is None else scores + prior
     return Rectified(prototypes, shift, scores)

@@ -1,4 +1,4 @@
-"""Lazily normalized feature rows.
+"""Feature rows: as they are (`RawRows`), or lazily normalized (`UnitRows`).
 
 The method works on normalized features, then on normalized features that were shifted and
 renormalized. Materializing those would cost a pass over memory and a second copy of the queries.
@@ -12,6 +12,7 @@ can be applied afterwards.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -30,30 +31,82 @@ def row_norms(rows: Tensor) -> Tensor:
     return norms
 
 
-@dataclass(frozen=True)
-class UnitRows:
-    """Rows of norm one, or zero where the raw row is zero: scale * rows + gain * shift."""
+@dataclass(frozen=True, eq=False)
+class Rows(ABC):
+    """Feature rows of some tasks, and their products with a few vectors.
+
+    Products and weights have one of two layouts: (tasks, n, ways), or (tasks, ways, n) in the
+    functions "by class".
+    """
 
     rows: Tensor  # (tasks, n, dim), raw, float32 or float64
+
+    @property
+    def n(self) -> int:
+        """Number of rows of a task."""
+        return self.rows.shape[-2]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating type of the rows and of what is computed from them."""
+        return self.rows.dtype
+
+    @abstractmethod
+    def products_by_class(self, directions: Tensor) -> Tensor:
+        """Product of every direction (tasks, ways, dim) with every row, (tasks, ways, n)."""
+
+    @abstractmethod
+    def weighted_sum_by_class(self, weights: Tensor) -> Tensor:
+        """Sum of the rows under each row of weights (tasks, ways, n), as (tasks, ways, dim)."""
+
+    def products(self, directions: Tensor) -> Tensor:
+        """Product of every row with every direction (tasks, ways, dim), as (tasks, n, ways)."""
+        return self.products_by_class(directions).mT
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """Sum of the rows under each column of weights (tasks, n, ways), as (tasks, ways, dim)."""
+        return self.weighted_sum_by_class(weights.mT)
+
+    def mean(self) -> Tensor:
+        """Mean of the rows, (tasks, dim)."""
+        return self.weighted_sum_by_class(self.rows.new_full((1, 1, self.n), 1 / self.n)).squeeze(1)
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows(Rows):
+    """Rows that are not normalized."""
+
+    @classmethod
+    def of(cls, features: Tensor | Rows) -> RawRows:
+        """The rows of features (tasks, n, dim), without any normalization."""
+        rows = features.rows if isinstance(features, Rows) else features
+        return cls(rows.to(_at_least_float32(rows.dtype)))
+
+    def products_by_class(self, directions: Tensor) -> Tensor:
+        """As in `Rows`."""
+        # Directions times rows, which is faster than rows times directions: they are few.
+        return directions @ self.rows.mT
+
+    def weighted_sum_by_class(self, weights: Tensor) -> Tensor:
+        """As in `Rows`."""
+        return weights @ self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRows(Rows):
+    """Rows of norm one, or zero where the raw row is zero: scale * rows + gain * shift."""
+
     scale: Tensor  # (tasks, n), factor of each row; 0 for a zero row
     shift: Tensor | None = None  # (tasks, 1, dim), added to every row
     gain: Tensor | None = None  # (tasks, n), factor of the shift at each row
 
     @classmethod
-    def of(cls, rows: Tensor | UnitRows) -> UnitRows:
+    def of(cls, features: Tensor | UnitRows) -> UnitRows:
         """Normalized rows of features (tasks, n, dim)."""
-        if isinstance(rows, UnitRows):
-            return rows
-        rows = rows.to(_at_least_float32(rows.dtype))
+        if isinstance(features, UnitRows):
+            return features
+        rows = features.to(_at_least_float32(features.dtype))
         return cls(rows, inverse(row_norms(rows)))
-
-    @classmethod
-    def raw(cls, rows: Tensor | UnitRows) -> UnitRows:
-        """Rows of features that are not normalized: all factors are 1."""
-        if isinstance(rows, UnitRows):
-            rows = rows.rows
-        rows = rows.to(_at_least_float32(rows.dtype))
-        return cls(rows, rows.new_ones(rows.shape[:-1]))
 
     def shifted(self, shift: Tensor) -> UnitRows:
         """The same rows with shift (tasks, dim) added, renormalized."""
@@ -68,17 +121,12 @@ class UnitRows:
         products = products[..., :-1, :].add_(directions @ shift.mT).mul_(shifted._gain())
         return shifted, products.mul_(_inverse_norms(directions)).mT
 
-    def mean(self) -> Tensor:
-        """Mean of the rows, (tasks, dim)."""
-        n = self.scale.shape[-1]
-        return self.weighted_sum(self.scale.new_full((1, n, 1), 1 / n)).squeeze(-2)
-
-    def products(self, directions: Tensor) -> Tensor:
-        """Product of every row with every direction (tasks, ways, dim), as (tasks, n, ways)."""
+    def products_by_class(self, directions: Tensor) -> Tensor:
+        """As in `Rows`."""
         products = self._products(directions)
         if self.shift is not None:
             products.addcmul_(directions @ self.shift.mT, self._gain())
-        return products.mT
+        return products
 
     def cosines(self, directions: Tensor) -> Tensor:
         """Cosine of every row with every direction (tasks, ways, dim), as (tasks, n, ways)."""
@@ -88,12 +136,11 @@ class UnitRows:
         """Cosine of every row with every row of `others`, which were not shifted."""
         return self.products(others.rows).mul_(others.scale.unsqueeze(-2))
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        """Sum of the rows under each column of weights (tasks, n, ways), as (tasks, ways, dim)."""
-        by_way = weights.mT
-        total = (by_way * self.scale.unsqueeze(-2)) @ self.rows
+    def weighted_sum_by_class(self, weights: Tensor) -> Tensor:
+        """As in `Rows`."""
+        total = (weights * self.scale.unsqueeze(-2)) @ self.rows
         if self.shift is not None:
-            total.addcmul_(by_way @ self._gain().mT, self.shift)
+            total.addcmul_(weights @ self._gain().mT, self.shift)
         return total
 
     def weighted_sum_at(self, places: Tensor, weights: Tensor) -> Tensor:
@@ -123,8 +170,8 @@ class UnitRows:
         return rows if self.shift is None else rows + self._gain().mT * self.shift
 
     def _products(self, directions: Tensor) -> Tensor:
-        # Directions times rows, which is faster than rows times directions: they are few.
-        return (directions @ self.rows.mT).mul_(self.scale.unsqueeze(-2))  # (tasks, ways, n)
+        """Products with the rows before the shift, (tasks, ways, n)."""
+        return (directions @ self.rows.mT).mul_(self.scale.unsqueeze(-2))
 
     def _gain(self) -> Tensor:
         assert self.gain is not None

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import parameter
-from protorect.methods._solvers.blocks import blockwise
+from protorect.methods._solvers.blocks import Block, blockwise
 from protorect.methods.method import register
+from protorect.methods.rules import DistanceRule
 from protorect.methods.tim import TimOptions, adapt_prototypes
 
 _FEW_SHOTS, _MANY_SHOTS = 1, 5  # for which the paper gives alpha
@@ -40,11 +41,17 @@ class AlphaTimOptions(TimOptions):
         return (1 - fraction) * self.alpha + fraction * self.alpha_many
 
 
-@register("alpha-tim", AlphaTimOptions(), "transductive", "as tim, for unbalanced classes")
+@register(
+    "alpha-tim",
+    AlphaTimOptions(),
+    "transductive",
+    "as tim, for unbalanced classes",
+    uses_prior=True,
+)
 @blockwise(in_cache=True)
-def alpha_tim(samples: Tensor, members: Tensor, options: AlphaTimOptions) -> Tensor:
-    """Log-probabilities of the queries."""
-    alpha = options.alpha_for(members.shape[-1] / members.shape[-2])
+def alpha_tim(block: Block, options: AlphaTimOptions) -> tuple[Tensor, DistanceRule]:
+    """Log-probabilities."""
+    alpha = options.alpha_for(block.n_support / block.members.shape[-2])
     factor = alpha / (alpha - 1)
 
     def query_gradient(p: Tensor, logits: Tensor, out: Tensor) -> None:
@@ -53,7 +60,7 @@ def alpha_tim(samples: Tensor, members: Tensor, options: AlphaTimOptions) -> Ten
         powers = _power(p, alpha - 1, out)
         torch.sub(marginal, powers, alpha=options.conditional * factor, out=out)
 
-    return adapt_prototypes(samples, members, options, query_gradient)
+    return adapt_prototypes(block, options, query_gradient)
 
 
 def _power(p: Tensor, exponent: float, out: Tensor) -> Tensor:

@@ -10,26 +10,36 @@ Assumes, where the queries are shifted, the same class proportions in queries an
 `bd-i` where they differ.
 """
 
-from torch import Tensor
+from dataclasses import replace
 
-from protorect.core.functional import Features, Options, rectify
+from protorect.core.functional import Options, rectify
+from protorect.methods.interface import Solution, Task
 from protorect.methods.method import register
+from protorect.methods.rules import CosineRule
 
 
-def rectification(
-    support: Features, labels: Tensor, query: Features, ways: int, options: Options
-) -> Tensor:
-    """Scores (tasks, n_query, ways) of the queries after the rectification that `options` names."""
-    return rectify(support, labels, query, ways, options).scores
+def rectification(task: Task, options: Options) -> Solution:
+    """Cosines with the prototypes after the rectification that `options` names."""
+    if not task.n_unlabeled:
+        options = replace(options, z=0, shift=False)
+    prior = task.prior_scores(options.scale)
+    prototypes, shift, scores = rectify(
+        task.support, task.labels, task.unlabeled, task.ways, options, prior
+    )
+    return Solution(scores, lambda: CosineRule(prototypes, shift))
 
 
-register("cspn", Options(z=0, shift=False), "inductive", "nearest basic prototype by cosine")(
-    rectification
-)
 for _name, _options, _summary in (
+    ("cspn", Options(z=0, shift=False), "nearest basic prototype by cosine"),
     ("bd-c", Options(z=0), "queries shifted to the support (cross-class bias)"),
     ("bd-i", Options(shift=False), "confident queries join the prototypes (intra-class bias)"),
     ("bd-cspn", Options(), "both corrections, weights of eq. (6) as printed"),
     ("bd-cspn-classes", Options(weighting="classes"), "both, weights from a softmax over classes"),
 ):
-    register(_name, _options, "transductive", _summary)(rectification)
+    register(
+        _name,
+        _options,
+        "inductive" if _name == "cspn" else "transductive",
+        _summary,
+        uses_prior=True,
+    )(rectification)

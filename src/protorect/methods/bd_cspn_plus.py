@@ -21,18 +21,23 @@ Assumes nothing about class proportions and tolerates out-of-distribution querie
 queries to gain from them.
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from protorect._utils.parameters import Parameters, parameter
-from protorect.core.functional import Features, confident_queries, membership
-from protorect.core.unit_rows import UnitRows
+from protorect.core.functional import Features, confident_queries
+from protorect.core.unit_rows import RawRows, UnitRows
 from protorect.methods._solvers.blocks import class_mean_weights
-from protorect.methods._solvers.conjugate_gradient import ridge_cosines
+from protorect.methods._solvers.conjugate_gradient import ridge
 from protorect.methods._solvers.gram import Span, centered_span
 from protorect.methods._solvers.sinkhorn import balance, log_likelihood_ratio
+from protorect.methods.interface import Solution, Task, with_prior
 from protorect.methods.method import register
+from protorect.methods.rules import Rule, in_blocks
 
 # Of the regression. 0.3 to 3 changed accuracy by at most 0.5 points in 10 settings of 150 episodes.
 _PENALTY = 1.0
@@ -43,8 +48,10 @@ _GAIN_FACTOR, _GAIN_OFFSET = 2.0, 1.0  # of the logistic function in `regression
 class PlusOptions(Parameters):
     """Options of BD-CSPN-plus; one set of defaults for all tasks."""
 
-    rounds: int = parameter(3, "Rounds of the unbalanced assignment.", minimum=1)
-    joining: int = parameter(12, "Most queries that join a class in a round.", minimum=1)
+    iterations: int = parameter(
+        3, "Iterations of the unbalanced assignment.", minimum=1, aliases=("rounds",)
+    )
+    joining: int = parameter(12, "Most queries that join a class in an iteration.", minimum=1)
     scale: float = parameter(10.0, "Factor of the cosines in a query's softmax over the classes.")
     power: float = parameter(
         2.0, "Exponent of that softmax in a query's weight; above 1, uncertain queries count less."
@@ -60,7 +67,9 @@ class PlusOptions(Parameters):
         "unbalanced.",
         minimum=1e-6,
     )
-    steps: int = parameter(5, "Iterations of the regression; 1: weighted prototypes.", minimum=1)
+    regression_iterations: int = parameter(
+        5, "Iterations of the regression; 1: weighted prototypes.", minimum=1, aliases=("steps",)
+    )
     held_out: bool = parameter(
         True,
         "Whether cross-validation on the support decides between regression and prototypes; if "
@@ -68,80 +77,123 @@ class PlusOptions(Parameters):
     )
 
 
+@dataclass(frozen=True, eq=False)
+class PlusRule(Rule):
+    """Products of the centered samples with one direction per class, plus a bias."""
+
+    directions: Annotated[Tensor, "tasks ways dim"]
+    bias: Annotated[Tensor, "tasks ways"]
+    center: Annotated[Tensor, "tasks dim"]
+    square_root: Annotated[Tensor, "tasks"]  # whether the task has square roots of features
+
+    def _score(self, samples: Features) -> Tensor:
+        if not self.square_root.any():
+            return self._score_rows(UnitRows.of(samples))
+        return in_blocks(
+            lambda block: self._score_rows(UnitRows.of(square_roots(block, self.square_root))),
+            RawRows.of(samples).rows,
+        )
+
+    def _score_rows(self, rows: UnitRows) -> Tensor:
+        scores = rows.shifted(-self.center).products(self.directions)
+        return scores.add_(self.bias.unsqueeze(-2))
+
+
 @register(
     "bd-cspn-plus",
     PlusOptions(),
     "transductive",
     "balanced and unbalanced assignment weighted by evidence, then a regression",
+    uses_prior=True,
 )
-def bd_cspn_plus(
-    support: Features, labels: Tensor, query: Features, ways: int, options: PlusOptions
-) -> Tensor:
-    """Scores (tasks, n_query, ways): cosines, plus the potentials of the balanced assignment."""
-    support, query = power_transform(support, query)
-    n_support = support.scale.shape[-1]
-    members = membership(labels, ways).mT.to(support.scale.dtype)
-    members = members.expand(len(support.rows), ways, n_support)
+def bd_cspn_plus(task: Task, options: PlusOptions) -> Solution:
+    """Cosines, plus the potentials of the balanced assignment."""
+    square_root, support, query = power_transform(task)
+    members, prior = task.members_by_class(), task.prior_by_class(options.sharpness)
     center_weights = class_mean_weights(members).mean(dim=-2, keepdim=True)
     span = centered_span(support, query, center_weights)
-    targets, weights, balanced_weight = soft_labels(span, members, options)
-    sums, solution = ridge_cosines(span, targets, weights, _PENALTY, options.steps)
-    weight = regression_weight(span.first(n_support), members, options)
-    scores = torch.lerp(sums, solution, weight)[..., n_support:]
+    targets, weights, balanced_weight = soft_labels(span, task, options)
+    sums, solution = ridge(span, targets, weights, _PENALTY, options.regression_iterations)
+    weight = regression_weight(span.first(support.n), members, options)
+    scores = torch.lerp(sums.cosines, solution.cosines, weight)[..., support.n :]
+    scores = with_prior(scores, prior)
     _, potentials = balance(options.sharpness * scores)
-    return (scores + balanced_weight * potentials / options.sharpness).mT
+    bias = balanced_weight * potentials / options.sharpness
+
+    def rule() -> PlusRule:
+        directions = torch.lerp(sums.normalized(), solution.normalized(), weight)
+        center = support.weighted_sum_by_class(center_weights).squeeze(-2)
+        return PlusRule(span.vectors(directions), bias.squeeze(-1), center, square_root)
+
+    return Solution.by_class(scores + bias, rule)
 
 
-def soft_labels(span: Span, members: Tensor, options: PlusOptions) -> tuple[Tensor, Tensor, Tensor]:
+def soft_labels(span: Span, task: Task, options: PlusOptions) -> tuple[Tensor, Tensor, Tensor]:
     """Targets and sample weights of the regression, and the weight of the balanced assignment.
 
-    `members` (tasks, ways, n_support) is 1 where a sample belongs to a class. Returns targets
-    (tasks, ways, n) that sum to zero over the classes, weights (tasks, 1, n), and (tasks, 1, 1).
+    Returns targets (tasks, ways, n) that sum to zero over the classes, weights (tasks, 1, n), and
+    (tasks, 1, 1).
     """
-    n_support, ways = members.shape[-1], members.shape[-2]
-    class_sums = span.combine(span.pad_queries(members))
-    scores = span.cosines(class_sums)[..., n_support:]
-    p, query_weights = unbalanced_assignment(span, class_sums, scores, options)
-    balanced_p, balanced_weight = balanced_assignment(span, class_sums, scores, options)
-    # Under the balanced assumption all queries count, again n of a class as sqrt(n).
-    balanced_weights = torch.full_like(query_weights, (ways / query_weights.shape[-1]) ** 0.5)
-    targets = torch.cat([members, p.lerp_(balanced_p, balanced_weight)], dim=-1).sub_(1 / ways)
-    query_weights = query_weights.lerp_(balanced_weights, balanced_weight)
+    members, ways = task.members_by_class(), task.ways
+    n_support, n_query = members.shape[-1], task.n_unlabeled
     # The support samples of every class have the same total weight.
     mean_shots = members.sum(dim=-1, keepdim=True).mean(dim=-2, keepdim=True)
     support_weights = class_mean_weights(members).sum(dim=-2, keepdim=True) * mean_shots
+    if not n_query:
+        return members - 1 / ways, support_weights, torch.zeros_like(mean_shots)
+    class_sums = span.combine(span.pad_queries(members))
+    cosines = span.cosines(class_sums)[..., n_support:]
+    prior = task.prior_by_class(options.scale)
+    p, query_weights = unbalanced_assignment(span, class_sums, cosines, options, prior)
+    prior = task.prior_by_class(options.sharpness)
+    balanced_p, balanced_weight = balanced_assignment(span, class_sums, cosines, options, prior)
+    # Under the balanced assumption all queries count, again n of a class as sqrt(n).
+    balanced_weights = torch.full_like(query_weights, (ways / n_query) ** 0.5)
+    targets = torch.cat([members, p.lerp_(balanced_p, balanced_weight)], dim=-1).sub_(1 / ways)
+    query_weights = query_weights.lerp_(balanced_weights, balanced_weight)
     return targets, torch.cat([support_weights, query_weights], dim=-1), balanced_weight
 
 
-def power_transform(support: Features, query: Features) -> tuple[UnitRows, UnitRows]:
+def power_transform(task: Task) -> tuple[Tensor, UnitRows, UnitRows]:
     """Unit rows of the features; of their square roots in tasks without a negative feature.
 
     Features after a ReLU are skewed, their square roots less so (Hu, Gripon, Pateux: "Leveraging
-    the Feature Distribution in Transfer-based Few-Shot Learning", ICANN 2021).
+    the Feature Distribution in Transfer-based Few-Shot Learning", ICANN 2021). Also returns whether
+    a task has square roots, (tasks,).
     """
-    parts = [UnitRows.raw(part).rows for part in (support, query)]
-    non_negative = torch.stack([part.amin(dim=(-2, -1)) >= 0 for part in parts]).all(dim=0)
-    if not non_negative.any():
-        return UnitRows.of(support), UnitRows.of(query)
+    parts = [part.rows for part in task.raw_rows()]
+    non_negative = [part.amin(dim=(-2, -1)) >= 0 for part in parts if part.shape[1]]
+    square_root = torch.stack(non_negative).all(dim=0)
+    if not square_root.any():
+        return square_root, *task.unit_rows()
+    support, query = (UnitRows.of(square_roots(part, square_root)) for part in parts)
+    return square_root, support, query
+
+
+def square_roots(rows: Tensor, square_root: Tensor) -> Tensor:
+    """Square roots of the features of some tasks, (tasks,) of True or False; 0 of negative ones."""
     # The square root of exactly 0 takes many times as long as that of any other number.
-    roots = [part.clamp_min(torch.finfo(part.dtype).tiny).sqrt_() for part in parts]
-    if not non_negative.all():
-        chosen = non_negative[:, None, None]
-        roots = [torch.where(chosen, *pair) for pair in zip(roots, parts, strict=True)]
-    return UnitRows.of(roots[0]), UnitRows.of(roots[1])
+    roots = rows.clamp_min(torch.finfo(rows.dtype).tiny).sqrt_()
+    return roots if square_root.all() else torch.where(square_root[:, None, None], roots, rows)
 
 
 def unbalanced_assignment(
-    span: Span, class_sums: Tensor, scores: Tensor, options: PlusOptions
+    span: Span,
+    class_sums: Tensor,
+    cosines: Tensor,
+    options: PlusOptions,
+    prior: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Probabilities (tasks, ways, n_query), and weights (tasks, 1, n_query) of the queries.
 
-    `class_sums` are the sums of the support samples, `scores` (tasks, ways, n_query) the queries'
-    cosines with them. The weight is that of the last round, 0 for queries that did not join in it.
+    `class_sums` are the sums of the support samples, `cosines` (tasks, ways, n_query) those of the
+    queries with them; the prior is added to all cosines. The weight is that of the last iteration,
+    0 for queries that did not join in it.
     """
-    for _ in range(options.rounds):
+    scores = with_prior(cosines, prior)
+    for _ in range(options.iterations):
         weights = confident_weights(scores, options)
-        scores = rectified_cosines(span, class_sums, weights)
+        scores = with_prior(rectified_cosines(span, class_sums, weights), prior)
     return torch.softmax(options.scale * scores, dim=-2), weights.sum(dim=-2, keepdim=True)
 
 
@@ -151,6 +203,7 @@ def confident_weights(scores: Tensor, options: PlusOptions) -> Tensor:
     The probability to the `power`, relative to the most confident query of the class, scaled such
     that n queries count as sqrt(n).
     """
+    # `core` has the samples before the classes.
     places, taken = (table.mT for table in confident_queries(scores.mT, options.joining))
     log_p = torch.log_softmax(options.scale * scores, dim=-2).gather(-1, places)
     log_p = torch.where(taken, log_p, -torch.inf)
@@ -162,24 +215,33 @@ def confident_weights(scores: Tensor, options: PlusOptions) -> Tensor:
 
 
 def balanced_assignment(
-    span: Span, class_sums: Tensor, scores: Tensor, options: PlusOptions
+    span: Span,
+    class_sums: Tensor,
+    cosines: Tensor,
+    options: PlusOptions,
+    prior: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Probabilities (tasks, ways, n_query) of balanced classes, and their weight (tasks, 1, 1).
 
     The weight, in 0 .. 1, falls with the evidence against balanced classes. That is computed after
-    the first of two rounds: more rounds adapt the prototypes until balanced classes look likely.
+    the first of two iterations: more adapt the prototypes until balanced classes look likely.
     """
-    ways, n_query = scores.shape[-2:]
+    ways, n_query = cosines.shape[-2:]
     if n_query < ways:  # some class has no query
-        return torch.zeros_like(scores), torch.zeros_like(scores[:, :1, :1])
-    p, _ = balance(options.sharpness * scores)
-    logits = options.sharpness * rectified_cosines(span, class_sums, p)
+        return torch.zeros_like(cosines), torch.zeros_like(cosines[:, :1, :1])
+
+    def rectified_logits(weights: Tensor) -> Tensor:
+        cosines = rectified_cosines(span, class_sums, weights)
+        return options.sharpness * with_prior(cosines, prior)
+
+    p, _ = balance(options.sharpness * with_prior(cosines, prior))
+    logits = rectified_logits(p)
     evidence = log_likelihood_ratio(logits)
     # Evidence grows with the queries if classes are unbalanced, not if they are balanced; and less
     # than linearly with the number of free proportions.
     expected = options.tolerance * max(ways - 1, 1) ** _WAYS_POWER * n_query**0.5
     p, _ = balance(logits)
-    p, _ = balance(options.sharpness * rectified_cosines(span, class_sums, p))
+    p, _ = balance(rectified_logits(p))
     return p, torch.exp(-evidence / expected)
 
 
@@ -209,8 +271,8 @@ def regression_weight(support: Span, members: Tensor, options: PlusOptions) -> T
     targets = (members - 1 / members.shape[-2]).unsqueeze(1).expand_as(weights)
     # Both folds are fitted at once, as if they were more classes.
     flat = targets.flatten(1, 2), weights.flatten(1, 2)
-    fit = ridge_cosines(support, *flat, _PENALTY, options.steps)
-    by_sums, by_regression = (_correct(cosines.view_as(weights), members) for cosines in fit)
+    fit = ridge(support, *flat, _PENALTY, options.regression_iterations)
+    by_sums, by_regression = (_correct(one.cosines.view_as(weights), members) for one in fit)
     gain = ((by_regression - by_sums) * (1 - folds)).flatten(1)
     deviation = gain.abs().sum(dim=-1).clamp_min(1).sqrt()
     return torch.sigmoid(_GAIN_FACTOR * gain.sum(dim=-1) / deviation + _GAIN_OFFSET).view(-1, 1, 1)

@@ -17,17 +17,21 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from protorect._utils.parameters import Parameters, parameter
-from protorect.core.functional import Features, membership
-from protorect.core.unit_rows import UnitRows
+from protorect.core.functional import basic_prototypes
 from protorect.methods._solvers.gram import joint_cosines, nearest_neighbors
+from protorect.methods.interface import Solution, Task
 from protorect.methods.method import register
+from protorect.methods.rules import CosineRule, assigned_means
 
 
 class LabelPropagationOptions(Parameters):
     """Options of the graph."""
 
-    neighbours: int = parameter(
-        20, "Number of nearest others that each sample is connected to; 20 as in TPN.", minimum=1
+    neighbors: int = parameter(
+        20,
+        "Number of nearest others that each sample is connected to; 20 as in TPN.",
+        minimum=1,
+        aliases=("neighbours",),
     )
     alpha: float = parameter(
         0.99, "Part of a label that comes from neighbors; 0.99 as in both papers.", maximum=0.9999
@@ -44,25 +48,35 @@ class LabelPropagationOptions(Parameters):
 
 
 @register(
-    "label-propagation", LabelPropagationOptions(), "transductive", "labels spread among neighbors"
+    "label-propagation",
+    LabelPropagationOptions(),
+    "transductive",
+    "labels spread among neighbors",
+    has_rule=False,
 )
-def label_propagation(
-    support: Features, labels: Tensor, query: Features, ways: int, options: LabelPropagationOptions
-) -> Tensor:
-    """How much of each class's labels arrives at each query, (tasks, n_query, ways)."""
-    support, query = UnitRows.of(support), UnitRows.of(query)
-    tasks, n_support = support.scale.shape
-    graph = _graph(joint_cosines(support, query), options)
-    one_hot = membership(labels, ways).to(graph.dtype).expand(tasks, n_support, ways)
-    start = pad(one_hot, (0, 0, 0, query.scale.shape[1]))  # (tasks, n, ways)
+def label_propagation(task: Task, options: LabelPropagationOptions) -> Solution | CosineRule:
+    """How much of each class's labels arrives at each query."""
+    if not task.n_unlabeled:
+        return CosineRule(basic_prototypes(task.support, task.labels, task.ways))
+    support, unlabeled = task.unit_rows()
+    graph = _graph(joint_cosines(support, unlabeled), options)
+    members = task.members_by_class()
+    start = pad(members.mT, (0, 0, 0, unlabeled.n))  # (tasks, n, ways)
     system = graph.mul_(-options.alpha)  # I - alpha S, with eigenvalues in 1 - alpha .. 1 + alpha
     system.diagonal(dim1=-2, dim2=-1).add_(1)
-    return torch.cholesky_solve(start, torch.linalg.cholesky(system))[:, n_support:]
+    scores = torch.cholesky_solve(start, torch.linalg.cholesky(system))[:, support.n :]
+
+    def rule() -> CosineRule:
+        received = scores.clamp_min(0)
+        total = received.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
+        return CosineRule(assigned_means(support, members, unlabeled, (received / total).mT))
+
+    return Solution(scores, rule)
 
 
 def _graph(cosines: Tensor, options: LabelPropagationOptions) -> Tensor:
     """S = D^-1/2 W D^-1/2 (tasks, n, n), W the similarities of samples that are neighbors."""
-    values, positions = nearest_neighbors(cosines, options.neighbours)
+    values, positions = nearest_neighbors(cosines, options.neighbors)
     log_w = cosines.fill_(-torch.inf).scatter_(-1, positions, values)  # its memory, used again
     log_w = torch.maximum(log_w, log_w.mT)  # neighbors if either is the other's
     # log W up to a constant that cancels in S, as |x - y|^2 = 2 - 2 cos. Logarithms keep

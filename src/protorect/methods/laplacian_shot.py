@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
-from protorect.core.functional import Features, membership, predictions
 from protorect.core.unit_rows import UnitRows, inverse
 from protorect.methods._solvers.blocks import class_mean_weights
 from protorect.methods._solvers.gram import (
@@ -30,7 +29,9 @@ from protorect.methods._solvers.gram import (
     joint_cosines,
     nearest_neighbors,
 )
+from protorect.methods.interface import Solution, Task
 from protorect.methods.method import register
+from protorect.methods.rules import DistanceRule, assigned_means
 
 _SCALE = 10.0  # of the cosines in the softmax of the rectification, as in the authors' code
 
@@ -39,9 +40,15 @@ class LaplacianShotOptions(Parameters):
     """Options of the energy and of its minimization."""
 
     weight: float = parameter(1.0, "lambda, the weight of the agreement with neighbors.")
-    neighbours: int = parameter(2, "k - 1, the number of nearest other queries of each query.")
+    neighbors: int = parameter(
+        2,
+        "k - 1, the number of nearest other queries of each query.",
+        aliases=("neighbours",),
+    )
     rectify: bool = parameter(True, "Whether the prototypes are rectified first.")
-    rounds: int = parameter(20, "Number of bound updates; at most 20 in the authors' code.")
+    iterations: int = parameter(
+        20, "Number of bound updates; at most 20 in the authors' code.", aliases=("rounds",)
+    )
 
 
 @register(
@@ -49,24 +56,34 @@ class LaplacianShotOptions(Parameters):
     LaplacianShotOptions(),
     "transductive",
     "nearest prototype, in agreement with the nearest queries",
+    has_rule=False,
 )
-def laplacian_shot(
-    support: Features, labels: Tensor, query: Features, ways: int, options: LaplacianShotOptions
-) -> Tensor:
-    """Logarithm of each query's assignment up to a constant per query, (tasks, n_query, ways)."""
-    support, query = UnitRows.of(support), UnitRows.of(query)
-    n_support, n_query = support.scale.shape[1], query.scale.shape[1]
-    span, neighbors = _span(support, query, options.neighbours)
-    members = membership(labels, ways).to(query.scale.dtype).mT
-    members = members.expand(len(query.scale), ways, n_support)
+def laplacian_shot(task: Task, options: LaplacianShotOptions) -> Solution | DistanceRule:
+    """Logarithm of each query's assignment up to a constant per query."""
+    support, query = task.unit_rows()
+    members = task.members_by_class()
+    if not query.n:
+        return DistanceRule(support.weighted_sum_by_class(class_mean_weights(members)))
+    span, neighbors = _span(support, query, options.neighbors)
     prototypes = span.pad_queries(class_mean_weights(members))
     shift = members.new_zeros(1, 1, span.n)
     if options.rectify:
-        shift[..., :n_support], shift[..., n_support:] = 1 / n_support, -1 / n_query
+        shift[..., : support.n], shift[..., support.n :] = 1 / support.n, -1 / query.n
         squares = (torch.cat([support.scale, query.scale], dim=1) > 0).unsqueeze(-2)
         prototypes = _rectify(span, squares, members, prototypes, shift)
-    scores = _distance_scores(span, prototypes, shift)[..., n_support:]
-    return _bound_updates(scores, neighbors, options)
+    distances = _distance_scores(span, prototypes, shift)[..., support.n :]
+    scores = _bound_updates(distances, neighbors, options)
+
+    def rule() -> DistanceRule:
+        # x + shift is as far from a mean of shifted queries as x is from that mean minus the shift.
+        moved = support.mean() - query.mean() if options.rectify else support.mean() * 0
+        p = torch.softmax(scores, dim=-2)
+        share = p.sum(dim=-1, keepdim=True)
+        weight = share / (share + members.sum(dim=-1, keepdim=True)) - 1
+        means = assigned_means(support, members, query, p)
+        return DistanceRule(means.addcmul(weight, moved.unsqueeze(-2)))
+
+    return Solution.by_class(scores, rule)
 
 
 # Prototypes, the shift and shifted queries are linear combinations of the samples. Below, such a
@@ -78,13 +95,13 @@ def _span(support: UnitRows, query: UnitRows, neighbors: int) -> tuple[Span, Ten
 
     A shift of all queries does not change the distances between them.
     """
-    n_support, n_query = support.scale.shape[1], query.scale.shape[1]
-    if n_support + n_query > query.rows.shape[-1]:
+    n_support = support.n
+    if n_support + query.n > query.rows.shape[-1]:
         _, positions = nearest_neighbors(query.cosines_with(query), neighbors)
         return FeatureSpan([support, query]), positions
     cosines = joint_cosines(support, query)
     _, positions = nearest_neighbors(cosines[:, n_support:, n_support:], neighbors)
-    return GramSpan(cosines), positions
+    return GramSpan(cosines, lambda: [support, query]), positions
 
 
 def _distance_scores(span: Span, prototypes: Tensor, shift: Tensor) -> Tensor:
@@ -113,8 +130,9 @@ def _rectify(
     norms = [square.clamp_min(0).sqrt() for square in (squares, prototype_squares)]
     cosines = products * inverse(norms[0]) * inverse(norms[1])
 
-    predicted = membership(predictions(cosines[..., n_support:].mT), ways).mT
-    members = torch.cat([members, predicted.to(members.dtype)], dim=-1)
+    predicted = cosines[..., n_support:].max(dim=-2, keepdim=True).indices
+    classes = torch.arange(ways, device=predicted.device).unsqueeze(-1)
+    members = torch.cat([members, (predicted == classes).to(members.dtype)], dim=-1)
     weights = torch.softmax(_SCALE * cosines, dim=-2) * class_mean_weights(members)
     return weights + (weights * is_query).sum(dim=-1, keepdim=True) * shift
 
@@ -122,7 +140,7 @@ def _rectify(
 def _bound_updates(
     distance_scores: Tensor, neighbors: Tensor, options: LaplacianShotOptions
 ) -> Tensor:
-    """The updates of algorithm 1 from scores (tasks, ways, n_query), as (tasks, n_query, ways).
+    """The updates of algorithm 1 from scores (tasks, ways, n_query), of that shape.
 
     `neighbors` (tasks, n_query, k) are positions of queries.
     """
@@ -132,9 +150,9 @@ def _bound_updates(
     first_of_task = n_query * torch.arange(tasks, device=start.device).view(-1, 1, 1)
     positions = (neighbors + first_of_task).flatten(0, 1).unbind(-1)
     scores = start
-    for _ in range(options.rounds):
+    for _ in range(options.iterations):
         p = torch.softmax(scores, dim=0)
         scores = start.clone()
         for position in positions:
             scores.add_(p.index_select(1, position), alpha=options.weight)
-    return scores.view(ways, tasks, n_query).permute(1, 2, 0)
+    return scores.view(ways, tasks, n_query).transpose(0, 1)

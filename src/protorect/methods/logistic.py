@@ -8,13 +8,13 @@ biases are not, C = 1.
 Assumes the same class proportions in support and queries: the biases learn them.
 """
 
-from torch import Tensor
-
 from protorect._utils.parameters import Parameters, parameter
-from protorect.core.functional import Features, membership
+from protorect.core.functional import membership
 from protorect.core.unit_rows import UnitRows
 from protorect.methods._solvers.newton import fit_logistic
+from protorect.methods.interface import Task
 from protorect.methods.method import register
+from protorect.methods.rules import LinearRule
 
 
 class LogisticOptions(Parameters):
@@ -24,14 +24,12 @@ class LogisticOptions(Parameters):
 
 
 @register("logistic", LogisticOptions(), "inductive", "logistic regression")
-def logistic(
-    support: Features, labels: Tensor, query: Features, ways: int, options: LogisticOptions
-) -> Tensor:
-    """Logits of the queries, (tasks, n_query, ways)."""
-    support, query = UnitRows.of(support), UnitRows.of(query)
+def logistic(task: Task, options: LogisticOptions) -> LinearRule:
+    """Logits."""
+    support = UnitRows.of(task.support)
     cosines = support.cosines_with(support).double()  # (tasks, n_support, n_support)
-    targets = membership(labels, ways).to(cosines.dtype).expand(*cosines.shape[:-1], ways)
+    targets = membership(task.labels, task.ways).to(cosines.dtype)
+    targets = targets.expand(*cosines.shape[:-1], task.ways)
     coefficients, bias = fit_logistic(cosines, targets, options.c)
-    dtype = query.scale.dtype
-    weights = support.weighted_sum(coefficients.to(dtype))
-    return query.products(weights).add_(bias.to(dtype))
+    weights = support.weighted_sum(coefficients.to(support.dtype))
+    return LinearRule(weights, bias.squeeze(-2).to(support.dtype))

@@ -8,13 +8,18 @@ Assumes the same class proportions in support and queries: a class with more sam
 attention.
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
-from protorect.core.functional import Features, membership
+from protorect.core.functional import Features
 from protorect.core.unit_rows import UnitRows
+from protorect.methods.interface import Task
 from protorect.methods.method import register
+from protorect.methods.rules import Rule
 
 
 class MatchingOptions(Parameters):
@@ -25,12 +30,23 @@ class MatchingOptions(Parameters):
     )
 
 
+@dataclass(frozen=True, eq=False)
+class MatchingRule(Rule):
+    """Total attention on the support samples of each class."""
+
+    rows: Annotated[Tensor, "tasks support dim"]
+    inverse_norms: Annotated[Tensor, "tasks support"]
+    members: Annotated[Tensor, "tasks ways support"]
+    scale: float
+
+    def _score(self, samples: Features) -> Tensor:
+        support = UnitRows(self.rows, self.inverse_norms)
+        cosines = UnitRows.of(samples).cosines_with(support)  # (tasks, n, n_support)
+        return torch.softmax(self.scale * cosines, dim=-1) @ self.members.mT
+
+
 @register("matching", MatchingOptions(), "inductive", "attention over the support, by cosine")
-def matching(
-    support: Features, labels: Tensor, query: Features, ways: int, options: MatchingOptions
-) -> Tensor:
-    """Total attention on each class, (tasks, n_query, ways)."""
-    support, query = UnitRows.of(support), UnitRows.of(query)
-    cosines = query.cosines_with(support)  # (tasks, n_query, n_support)
-    attention = torch.softmax(options.scale * cosines, dim=-1)
-    return attention @ membership(labels, ways).to(attention.dtype)
+def matching(task: Task, options: MatchingOptions) -> MatchingRule:
+    """Attention; the rule holds the support."""
+    support = UnitRows.of(task.support)
+    return MatchingRule(support.rows, support.scale, task.members_by_class(), options.scale)

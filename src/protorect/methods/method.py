@@ -6,12 +6,14 @@ from typing import Any, Literal, Self
 
 from torch import Tensor, nn
 
+from protorect._utils.parameters import Parameter
 from protorect.core.functional import Features
-from protorect.core.unit_rows import UnitRows
 from protorect.errors import OptionError, unknown_name
+from protorect.methods.interface import Fitted, Solution, Task
+from protorect.methods.rules import Rule
 
 Family = Literal["inductive", "transductive"]
-Function = Callable[..., Tensor]
+Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -19,32 +21,38 @@ class BaseMethod:
     """A method on features (`Method`) or on pictures (`PictureMethod`)."""
 
     name: str  # with the options that differ from the defaults: "bd-cspn:z=4"
-    function: Function  # scores the queries; it never sees their labels and keeps no state
+    function: Function  # what it computes; it sees no labels but the support's and keeps no state
     options: Any  # an instance of `Parameters`
     summary: str  # one line on what it does
     family: Family  # "inductive": each query on its own; "transductive": all of a task together
     changed: frozenset[str] = frozenset()  # the options that `with_options` has set
 
     def with_options(self, **changes: Any) -> Self:
-        """The same method with other options, which its name lists."""
-        known = [option.name for option in self.options.parameters()]
-        if changes and not known:
-            raise OptionError(f"{self.name} has no options, {next(iter(changes))!r} was given.")
-        for option in changes:
-            if option not in known:
-                raise unknown_name(f"option of {self.name}", option, known)
+        """The same method with other options, which its name lists; earlier names are accepted."""
+        changes = {self.option(name).name: value for name, value in changes.items()}
         suffix = ",".join(f"{option}={format_value(value)}" for option, value in changes.items())
         separator = "," if ":" in self.name else ":"
         name = f"{self.name}{separator}{suffix}" if suffix else self.name
         options = replace(self.options, **changes)
         return replace(self, name=name, options=options, changed=self.changed | set(changes))
 
+    def option(self, name: str) -> Parameter:
+        """The option of this name, or of this earlier name."""
+        options: tuple[Parameter, ...] = self.options.parameters()
+        if not options:
+            raise OptionError(f"{self.name} has no options, {name!r} was given.")
+        for option in options:
+            if name in (option.name, *option.aliases):
+                return option
+        raise unknown_name(f"option of {self.name}", name, [option.name for option in options])
+
 
 @dataclass(frozen=True)
 class Method(BaseMethod):
-    """A method that scores the queries of a batch of tasks from their features.
+    """A method on the features of a batch of tasks.
 
-    Its function is (support, labels, query, ways, options) -> scores (tasks, n_query, ways).
+    Its function is (task, options) -> `Solution`; or it returns a `Rule`, which then also scores
+    the unlabeled samples.
 
     Examples
     --------
@@ -55,10 +63,25 @@ class Method(BaseMethod):
     >>> support, labels = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([0, 1])
     >>> cspn(support, labels, torch.tensor([[[0.9, 0.1]]])).argmax(dim=-1).tolist()
     [[0]]
+    >>> fitted = cspn.fit(support, labels)
+    >>> fitted.scores(torch.tensor([[[0.2, 0.7], [0.6, 0.1]]])).argmax(dim=-1).tolist()
+    [[1, 0]]
     """
 
-    def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:
-        """Score the queries, (tasks, n_query, ways), higher is better.
+    has_rule: bool = True  # else new samples are scored by the prototypes of its own assignment
+    uses_prior: bool = False
+    uses_previous: bool = False
+
+    def fit(
+        self,
+        support: Features,
+        labels: Tensor,
+        unlabeled: Features | None = None,
+        *,
+        prior: Tensor | None = None,
+        previous: Fitted | None = None,
+    ) -> Fitted:
+        """Fit the method to a batch of tasks.
 
         Parameters
         ----------
@@ -66,14 +89,45 @@ class Method(BaseMethod):
             (tasks, n_support, dim)
         labels
             (tasks, n_support) or (n_support,), integers 0 .. ways - 1, each present.
-        query
-            (tasks, n_query, dim)
+        unlabeled
+            (tasks, n_unlabeled, dim); with None or without rows, the support alone counts.
+        prior
+            (tasks, n_unlabeled, ways), logits of the unlabeled samples that are known beforehand;
+            they are added to those of the method. Used if `uses_prior`.
+        previous
+            This method fitted to nearly the same tasks, to start from. Used if `uses_previous`.
         """
-        ways = int(labels.max()) + 1
-        rows = query.rows if isinstance(query, UnitRows) else query
-        if rows.shape[1] == 0:
-            return UnitRows.of(rows).scale.new_empty(len(rows), 0, ways)
-        return self.function(support, labels, query, ways, self.options)
+        start = None if previous is None else previous.rule
+        task = Task.of(support, labels, unlabeled, prior, start)
+        if previous is not None:
+            self._check_previous(previous, task)
+        return Fitted(self.name, task, self._solve(task))
+
+    def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:
+        """The scores of the queries, (tasks, n_query, ways): `fit(...).scores(query)`.
+
+        No rule for new samples is made, so that it is faster.
+        """
+        return self._solve(Task.of(support, labels, query)).scores
+
+    def _solve(self, task: Task) -> Solution:
+        result = self.function(task, self.options)
+        if isinstance(result, Rule):
+            return Solution(result.scores(task.unlabeled), lambda: result)
+        solution: Solution = result
+        return solution
+
+    def _check_previous(self, previous: Fitted, task: Task) -> None:
+        if previous.method != self.name:
+            raise OptionError(
+                f"previous was fitted by {previous.method}, not by {self.name}; leave it out."
+            )
+        shape, before = task.shape, previous.rule.sizes
+        if shape != tuple(before[axis] for axis in ("tasks", "ways", "dim")):
+            raise OptionError(
+                f"previous was fitted to {before['tasks']} tasks of {before['ways']} classes and "
+                f"{before['dim']} dimensions, now there are {shape}; leave it out."
+            )
 
 
 @dataclass(frozen=True)
@@ -93,7 +147,8 @@ class PictureMethod(BaseMethod):
         0 .. ways - 1, each present. At most `at_once` pictures are in one forward pass.
         """
         ways = int(labels.max()) + 1
-        return self.function(network, support, labels, query, ways, self.options, at_once)
+        scores: Tensor = self.function(network, support, labels, query, ways, self.options, at_once)
+        return scores
 
 
 METHODS: dict[str, Method] = {}
@@ -101,15 +156,26 @@ PICTURE_METHODS: dict[str, PictureMethod] = {}
 
 
 def register(
-    name: str, options: Any, family: Family, summary: str, *, on_pictures: bool = False
+    name: str,
+    options: Any,
+    family: Family,
+    summary: str,
+    *,
+    has_rule: bool = True,
+    uses_prior: bool = False,
+    uses_previous: bool = False,
+    on_pictures: bool = False,
 ) -> Callable[[Function], Function]:
     """Add the decorated function to `METHODS`, or to `PICTURE_METHODS`, under this name."""
 
     def decorate(function: Function) -> Function:
+        described = name, function, options, summary, family
         if on_pictures:
-            PICTURE_METHODS[name] = PictureMethod(name, function, options, summary, family)
+            PICTURE_METHODS[name] = PictureMethod(*described)
         else:
-            METHODS[name] = Method(name, function, options, summary, family)
+            METHODS[name] = Method(
+                *described, has_rule=has_rule, uses_prior=uses_prior, uses_previous=uses_previous
+            )
         return function
 
     return decorate

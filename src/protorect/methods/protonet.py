@@ -7,19 +7,15 @@ distance. Features are not normalized, so a long one counts for more than a shor
 Assumes that Euclidean distances between the raw features are meaningful.
 """
 
-from torch import Tensor
-
 from protorect._utils.parameters import Parameters
-from protorect.core.functional import Features, basic_prototypes
-from protorect.core.unit_rows import UnitRows
-from protorect.methods._solvers.gram import distance_scores
+from protorect.core.functional import class_means
+from protorect.methods.interface import Task
 from protorect.methods.method import register
+from protorect.methods.rules import DistanceRule
 
 
 @register("protonet", Parameters(), "inductive", "nearest class mean by distance")
-def protonet(
-    support: Features, labels: Tensor, query: Features, ways: int, options: Parameters
-) -> Tensor:
-    """Minus squared distances to the class means, up to a constant per query."""
-    prototypes = basic_prototypes(UnitRows.raw(support), labels, ways)
-    return distance_scores(UnitRows.raw(query), prototypes)
+def protonet(task: Task, options: Parameters) -> DistanceRule:
+    """Minus squared distances to the class means."""
+    support, _ = task.raw_rows()
+    return DistanceRule(class_means(support, task.labels, task.ways), normalize=False)

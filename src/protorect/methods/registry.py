@@ -54,6 +54,9 @@ def method(spec: str | Method) -> Method:
     return _on_features(_parse(spec))
 
 
+get_method = method
+
+
 def _on_features(chosen: Method | PictureMethod) -> Method:
     if isinstance(chosen, PictureMethod):
         raise OptionError(
@@ -95,5 +98,5 @@ def _parse_option(chosen: BaseMethod, item: str) -> tuple[str, Any]:
     name, equals, text = (part.strip() for part in item.partition("="))
     if not equals:
         raise OptionError(f"{item!r} is not an option; write name=value, as in bd-cspn:z=4.")
-    known = {option.name: option for option in chosen.options.parameters()}
-    return name, known[name].parse(text) if name in known else text
+    option = chosen.option(name)
+    return option.name, option.parse(text)

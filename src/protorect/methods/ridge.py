@@ -11,12 +11,13 @@ Assumes about as many support samples in every class: the fit is biased to a cla
 """
 
 import torch
-from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
-from protorect.core.functional import Features, membership
+from protorect.core.functional import membership
 from protorect.core.unit_rows import UnitRows
+from protorect.methods.interface import Task
 from protorect.methods.method import register
+from protorect.methods.rules import LinearRule
 
 
 class RidgeOptions(Parameters):
@@ -26,16 +27,14 @@ class RidgeOptions(Parameters):
 
 
 @register("ridge", RidgeOptions(), "inductive", "ridge regression to one-hot labels")
-def ridge(
-    support: Features, labels: Tensor, query: Features, ways: int, options: RidgeOptions
-) -> Tensor:
-    """Output of the regression for the queries, (tasks, n_query, ways)."""
-    support, query = UnitRows.of(support), UnitRows.of(query)
+def ridge(task: Task, options: RidgeOptions) -> LinearRule:
+    """Output of the regression."""
+    support = UnitRows.of(task.support)
     # In float64: with a small penalty and similar support samples the system is nearly singular.
     system = support.cosines_with(support).double() + 1  # the bias is a feature that is always 1
     system.diagonal(dim1=-2, dim2=-1).add_(options.penalty)
-    targets = membership(labels, ways).to(system.dtype).expand(*system.shape[:-1], ways)
+    targets = membership(task.labels, task.ways).to(system.dtype)
+    targets = targets.expand(*system.shape[:-1], task.ways)
     coefficients = torch.cholesky_solve(targets, torch.linalg.cholesky(system))
-    coefficients = coefficients.to(support.scale.dtype)  # (tasks, n_support, ways)
-    bias = coefficients.sum(dim=-2, keepdim=True)
-    return query.products(support.weighted_sum(coefficients)).add_(bias)
+    coefficients = coefficients.to(support.dtype)  # (tasks, n_support, ways)
+    return LinearRule(support.weighted_sum(coefficients), coefficients.sum(dim=-2))

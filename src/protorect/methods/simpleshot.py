@@ -5,7 +5,7 @@ Nearest-Neighbor Classification for Few-Shot Learning", 2019. Their best variant
 subtracts the mean feature of the base classes, normalizes, and takes the nearest class mean by
 Euclidean distance. Episodes do not contain the base mean: give it as `base_mean` in Python, or on
 the command line a feature file of the base classes as `--base`. Without it nothing is subtracted
-(their L2N), or, with `centre=support`, the mean of the support.
+(their L2N), or, with `center=support`, the mean of the support.
 
 Assumes nothing about the queries. Centering on the support assumes the same number of samples in
 every class, and if there are few, removes part of the differences between classes.
@@ -18,11 +18,12 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
-from protorect.core.functional import Features, basic_prototypes
-from protorect.core.unit_rows import UnitRows
+from protorect.core.functional import basic_prototypes
+from protorect.core.unit_rows import RawRows
 from protorect.errors import OptionError
-from protorect.methods._solvers.gram import distance_scores
+from protorect.methods.interface import Task
 from protorect.methods.method import register
+from protorect.methods.rules import DistanceRule
 
 
 def _finite_numbers(given: Any) -> tuple[float, ...]:
@@ -41,10 +42,11 @@ def _finite_numbers(given: Any) -> tuple[float, ...]:
 class SimpleShotOptions(Parameters):
     """Options of SimpleShot."""
 
-    centre: Literal["none", "support"] = parameter(
+    center: Literal["none", "support"] = parameter(
         "none",
         'What is subtracted where no base mean is given: "none" (L2N), or the mean of the '
         '"support" features.',
+        aliases=("centre",),
     )
     base_mean: Sequence[float] | None = parameter(
         None,
@@ -55,28 +57,27 @@ class SimpleShotOptions(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.base_mean is not None and self.centre != "none":
-            raise OptionError("base_mean is given and centre is 'support'; give one of the two.")
+        if self.base_mean is not None and self.center != "none":
+            raise OptionError("base_mean is given and center is 'support'; give one of the two.")
 
 
 @register("simpleshot", SimpleShotOptions(), "inductive", "as protonet, on normalized features")
-def simpleshot(
-    support: Features, labels: Tensor, query: Features, ways: int, options: SimpleShotOptions
-) -> Tensor:
-    """Negative squared distances to the class means, up to a constant per query."""
-    if options.centre == "support" or options.base_mean is not None:
-        support, query = UnitRows.raw(support), UnitRows.raw(query)
-        mean = _base_mean(options, support) if options.base_mean else support.mean().unsqueeze(-2)
-        support, query = support.rows - mean, query.rows - mean
-    support, query = UnitRows.of(support), UnitRows.of(query)
-    return distance_scores(query, basic_prototypes(support, labels, ways))
+def simpleshot(task: Task, options: SimpleShotOptions) -> DistanceRule:
+    """Minus squared distances to the class means."""
+    support, center = task.support, None
+    if options.center == "support" or options.base_mean is not None:
+        rows = RawRows.of(support)
+        center = _base_mean(options.base_mean, rows) if options.base_mean else rows.mean()
+        support = rows.rows - center.unsqueeze(-2)
+    return DistanceRule(basic_prototypes(support, task.labels, task.ways), center)
 
 
-def _base_mean(options: SimpleShotOptions, support: UnitRows) -> Tensor:
-    mean, dim = support.rows.new_tensor(options.base_mean), support.rows.shape[-1]
+def _base_mean(base_mean: Sequence[float], support: RawRows) -> Tensor:
+    """The mean of the base classes for every task, (tasks, dim)."""
+    mean, dim = support.rows.new_tensor(base_mean), support.rows.shape[-1]
     if len(mean) != dim:
         raise OptionError(
             f"base_mean has {len(mean)} dimensions and the features have {dim}; "
             "take the mean of features of the same network."
         )
-    return mean
+    return mean.expand(len(support.rows), dim)

@@ -68,7 +68,7 @@ def tft(
     def logits(pictures: Tensor) -> Tensor:
         return options.scale * linear(unit_length(tuned(pictures)), weights, biases)
 
-    for _ in range(options.steps):
+    for _ in range(options.iterations):
         _train_batch_norms(tuned, options.statistics == "task")
         adam.zero_grad()
         for part, part_labels in zip(support_parts, torch.split(labels, at_once), strict=True):

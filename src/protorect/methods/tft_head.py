@@ -18,14 +18,17 @@ from torch import Tensor
 from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import normalize
 from protorect.methods._solvers.adam import Adam, logit_gradient
-from protorect.methods._solvers.blocks import blockwise, class_mean_weights
+from protorect.methods._solvers.blocks import Block, blockwise, class_mean_weights
 from protorect.methods.method import register
+from protorect.methods.rules import LinearRule
 
 
 class TftHeadOptions(Parameters):
     """Options of transductive fine-tuning; the defaults are those of the paper."""
 
-    steps: int = parameter(25, "Number of Adam steps, each on all samples of the task.")
+    iterations: int = parameter(
+        25, "Number of Adam steps, each on all samples of the task.", aliases=("steps",)
+    )
     learning_rate: float = parameter(5e-5, "Step size of Adam.")
     scale: float = parameter(1.0, "Factor of the logits before the softmax.")
     entropy: float = parameter(1.0, "Weight of the queries' entropy; 0: the support alone counts.")
@@ -33,10 +36,10 @@ class TftHeadOptions(Parameters):
 
 @register("tft-head", TftHeadOptions(), "transductive", "head fine-tuned on support and queries")
 @blockwise(in_cache=True)
-def tft_head(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Tensor:
-    """Logits of the queries."""
-    n_support, scale = members.shape[-1], options.scale
-    n_query = samples.shape[1] - n_support
+def tft_head(block: Block, options: TftHeadOptions) -> tuple[Tensor, LinearRule]:
+    """Logits."""
+    samples, members, scale = block.samples, block.members, options.scale
+    n_support, n_query = block.n_support, block.n_unlabeled
     weights = normalize(class_mean_weights(members) @ samples[:, :n_support])  # (tasks, ways, dim)
     biases = weights.new_zeros(*weights.shape[:2], 1)
     samples *= scale
@@ -47,9 +50,9 @@ def tft_head(samples: Tensor, members: Tensor, options: TftHeadOptions) -> Tenso
     optimizers = Adam(weights, options.learning_rate), Adam(biases, options.learning_rate)
     logits = torch.baddbmm(biases, weights, samples.mT, beta=scale)
     gradient_of_logits = logit_gradient(logits, members, 1.0, query_gradient)
-    for _ in range(options.steps):
+    for _ in range(options.iterations if n_query else 0):
         by_logits = gradient_of_logits()
         optimizers[0].step(torch.baddbmm(weights, by_logits, samples, beta=0, alpha=1 / n_query))
         optimizers[1].step(by_logits.sum(dim=-1, keepdim=True) * (scale / n_query))
         torch.baddbmm(biases, weights, samples.mT, beta=scale, out=logits)
-    return logits[..., n_support:].mT
+    return logits[..., n_support:], LinearRule(scale * weights, scale * biases.squeeze(-1))

@@ -18,15 +18,20 @@ from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
 from protorect.methods._solvers.adam import Adam, QueryGradient, logit_gradient
-from protorect.methods._solvers.blocks import blockwise, class_mean_weights
+from protorect.methods._solvers.blocks import Block, blockwise, class_mean_weights
 from protorect.methods.method import register
+from protorect.methods.rules import DistanceRule
 
 
 class InformationOptions(Parameters):
     """Options of the mutual information, for all of its solvers."""
 
     iterations: int = parameter(1000, "Number of iterations of the solver.")
-    temperature: float = parameter(15.0, "tau, the factor of the squared distances in the softmax.")
+    scale: float = parameter(
+        15.0,
+        "tau, the factor of half the squared distances in the softmax.",
+        aliases=("temperature",),
+    )
     cross_entropy: float = parameter(0.1, "lambda, the weight of the support's cross-entropy.")
     marginal: float = parameter(1.0, "Weight of H(Y), the entropy that balanced classes maximize.")
     conditional: float = parameter(0.1, "alpha, the weight of H(Y | X), the queries' entropy.")
@@ -38,10 +43,16 @@ class TimOptions(InformationOptions):
     learning_rate: float = parameter(1e-4, "Step size of Adam.")
 
 
-@register("tim", TimOptions(), "transductive", "prototypes that maximize the mutual information")
+@register(
+    "tim",
+    TimOptions(),
+    "transductive",
+    "prototypes that maximize the mutual information",
+    uses_prior=True,
+)
 @blockwise(in_cache=True)
-def tim(samples: Tensor, members: Tensor, options: TimOptions) -> Tensor:
-    """Log-probabilities of the queries."""
+def tim(block: Block, options: TimOptions) -> tuple[Tensor, DistanceRule]:
+    """Log-probabilities."""
 
     def query_gradient(p: Tensor, logits: Tensor, out: Tensor) -> None:
         # The logarithm of the sum is that of the mean up to a constant for all classes.
@@ -50,19 +61,19 @@ def tim(samples: Tensor, members: Tensor, options: TimOptions) -> Tensor:
             marginal *= options.marginal
         torch.sub(marginal, logits, alpha=options.conditional, out=out)
 
-    tiny = torch.finfo(samples.dtype).tiny
-    return adapt_prototypes(samples, members, options, query_gradient)
+    tiny = torch.finfo(block.samples.dtype).tiny
+    return adapt_prototypes(block, options, query_gradient)
 
 
 def adapt_prototypes(
-    samples: Tensor, members: Tensor, options: TimOptions, query_gradient: QueryGradient
-) -> Tensor:
+    block: Block, options: TimOptions, query_gradient: QueryGradient
+) -> tuple[Tensor, DistanceRule]:
     """Minimize the cross-entropy and the term on the queries over the prototypes, by Adam.
 
-    Returns log-probabilities of the queries (tasks, n_query, ways).
+    Returns log-probabilities of the queries (tasks, ways, n_query) and the prototypes' rule.
     """
-    n_support, tau = members.shape[-1], options.temperature
-    n_query = samples.shape[1] - n_support
+    samples, members, tau = block.samples, block.members, options.scale
+    n_support, n_query = block.n_support, block.n_unlabeled
     prototypes = class_mean_weights(members) @ samples[:, :n_support]
     samples *= tau
     columns, gradient = samples.mT, torch.empty_like(prototypes)
@@ -75,8 +86,10 @@ def adapt_prototypes(
         torch.bmm(prototypes, columns, out=logits)
         torch.linalg.vector_norm(prototypes, dim=-1, keepdim=True, out=per_class)
         logits.sub_(per_class.mul_(per_class), alpha=tau / 2)
+        if block.prior is not None:
+            logits[..., n_support:] += block.prior
 
-    for _ in range(options.iterations):
+    for _ in range(options.iterations if n_query else 0):
         update_logits()
         by_logits = gradient_of_logits()
         # d logit_ik / d w_k = tau (x_i - w_k)
@@ -85,4 +98,5 @@ def adapt_prototypes(
         gradient.baddbmm_(by_logits, samples, beta=-tau / n_query, alpha=1 / n_query)
         adam.step(gradient)
     update_logits()
-    return torch.log_softmax(logits[..., n_support:], dim=1).mT
+    log_p = torch.log_softmax(logits[..., n_support:], dim=1)
+    return log_p, DistanceRule(prototypes, scale=tau / 2)

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import parameter
-from protorect.methods._solvers.blocks import blockwise
-from protorect.methods._solvers.gram import Span, span_of
+from protorect.methods._solvers.blocks import Block, blockwise
+from protorect.methods._solvers.gram import span_of
 from protorect.methods.method import register
+from protorect.methods.rules import DistanceRule
 from protorect.methods.tim import InformationOptions
 
 
@@ -26,16 +27,26 @@ class TimAdmOptions(InformationOptions):
     cross_entropy: float = parameter(0.1, minimum=1e-6)
 
 
-@register("tim-adm", TimAdmOptions(), "transductive", "as tim, by updates in closed form")
+@register(
+    "tim-adm", TimAdmOptions(), "transductive", "as tim, by updates in closed form", uses_prior=True
+)
 @blockwise()
-def tim_adm(samples: Tensor, members: Tensor, options: TimAdmOptions) -> Tensor:
-    """Log-probabilities of the queries."""
-    span, n_support = span_of(samples), members.shape[-1]
-    weights = members.new_full((span.n,), n_support / (span.n - n_support))
+def tim_adm(block: Block, options: TimAdmOptions) -> tuple[Tensor, DistanceRule]:
+    """Log-probabilities."""
+    span, members, n_support = span_of(block.samples), block.members, block.n_support
+    weights = members.new_full((span.n,), n_support / max(block.n_unlabeled, 1))
     weights[:n_support] = options.cross_entropy / (1 + options.conditional)
     prototypes = span.class_means(members)
-    for _ in range(options.iterations):
-        log_p = _log_probabilities(span, prototypes, options.temperature)
+
+    def log_probabilities() -> Tensor:
+        """(tasks, ways, n), those of the unlabeled samples with the prior."""
+        logits = span.squared_distances(prototypes).mul_(-options.scale / 2)
+        if block.prior is not None:
+            logits[..., n_support:] += block.prior
+        return torch.log_softmax(logits, dim=1)
+
+    for _ in range(options.iterations if block.n_unlabeled else 0):
+        log_p = log_probabilities()
         targets = torch.cat([members, _targets(log_p[..., n_support:], options)], dim=-1)
         targets *= weights
         p = log_p.exp_() * weights
@@ -43,7 +54,8 @@ def tim_adm(samples: Tensor, members: Tensor, options: TimAdmOptions) -> Tensor:
         prototypes *= p.sum(dim=-1, keepdim=True)
         prototypes += span.combine(targets - p)
         prototypes /= targets.sum(dim=-1, keepdim=True)
-    return _log_probabilities(span, prototypes, options.temperature)[..., n_support:].mT
+    log_p = log_probabilities()[..., n_support:]
+    return log_p, DistanceRule(span.vectors(prototypes), scale=options.scale / 2)
 
 
 def _targets(log_p: Tensor, options: TimAdmOptions) -> Tensor:
@@ -52,7 +64,3 @@ def _targets(log_p: Tensor, options: TimAdmOptions) -> Tensor:
     class_totals = torch.logsumexp(powers, dim=-1, keepdim=True)
     exponent = options.marginal / (1 + options.marginal)
     return torch.softmax(powers.sub_(class_totals, alpha=exponent), dim=1)
-
-
-def _log_probabilities(span: Span, prototypes: Tensor, temperature: float) -> Tensor:
-    return torch.log_softmax(span.squared_distances(prototypes).mul_(-temperature / 2), dim=1)

@@ -4,62 +4,85 @@ For methods that pass over the same samples many times; others use `UnitRows` wi
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import UnitRows
+from protorect.methods.interface import Solution, Task
+from protorect.methods.rules import Rule
 
 _MAX_BYTES = 32 * 2**20  # of a block
 _CACHE_BYTES = 2**21  # per thread: the usual size of a core's inner cache
 
-# (samples, members, options) -> scores of the queries (tasks, n_query, ways)
-BlockFunction = Callable[[Tensor, Tensor, Any], Tensor]
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some tasks; the support comes first among the samples."""
+
+    samples: Tensor  # (tasks, n_support + n_unlabeled, dim), of unit length; may be changed
+    members: Tensor  # (tasks, ways, n_support), 1 where a sample belongs to a class, else 0
+    prior: Tensor | None  # (tasks, ways, n_unlabeled), logits of the unlabeled samples
+    previous: Rule | None  # to start from
+
+    @property
+    def n_support(self) -> int:
+        """Number of support samples of a task."""
+        return self.members.shape[-1]
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabeled samples of a task."""
+        return self.samples.shape[1] - self.n_support
 
 
-def blockwise(*, in_cache: bool = False) -> Callable[[BlockFunction], Callable[..., Tensor]]:
+# Scores by class (tasks, ways, n_unlabeled) and the rule for new samples, of a block and options.
+BlockFunction = Callable[[Block, Any], tuple[Tensor, Rule]]
+
+
+def blockwise(*, in_cache: bool = False) -> Callable[[BlockFunction], Callable[..., Solution]]:
     """Turn a function on one block of tasks into a method on any number of tasks.
 
-    The function gets the samples (tasks, n_support + n_query, dim) of unit length, support first,
-    and the members (tasks, ways, n_support), 1 where a sample belongs to a class, else 0. With
-    `in_cache`, blocks fit the cores' caches: several times faster if each step reads all samples.
+    With `in_cache`, blocks fit the cores' caches: several times faster if each step reads all
+    samples.
     """
 
-    def decorate(function: BlockFunction) -> Callable[..., Tensor]:
+    def decorate(function: BlockFunction) -> Callable[..., Solution]:
         @wraps(function)
         @torch.no_grad()
-        def method(
-            support: Features, labels: Tensor, query: Features, ways: int, options: Any
-        ) -> Tensor:
+        def method(task: Task, options: Any) -> Solution:
             max_bytes = torch.get_num_threads() * _CACHE_BYTES if in_cache else _MAX_BYTES
-            parts = blocks(support, labels, query, ways, max_bytes)
-            return torch.cat([function(samples, members, options) for samples, members in parts])
+            solved = [function(block, options) for block in blocks(task, max_bytes)]
+            scores, rules = zip(*solved, strict=True)
+            return Solution.by_class(torch.cat(scores), lambda: rules[0].concatenate(rules))
 
         return method
 
     return decorate
 
 
-def blocks(
-    support: Features, labels: Tensor, query: Features, ways: int, max_bytes: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Samples and members of as many tasks as fit into `max_bytes`, at least one."""
-    support, query = UnitRows.of(support), UnitRows.of(query)
-    tasks, n_query, dim = query.rows.shape
-    n, dtype = labels.shape[-1] + n_query, query.scale.dtype
-    members = membership(labels, ways).mT.to(dtype).expand(tasks, -1, -1)
+def blocks(task: Task, max_bytes: int) -> Iterator[Block]:
+    """As many tasks as fit into `max_bytes`, at least one, and then the next."""
+    support, unlabeled = task.unit_rows()
+    members, prior = task.members_by_class(), task.prior_by_class()
+    tasks, ways, dim = task.shape
+    n = support.n + unlabeled.n
     # The samples, and room for four arrays each of (ways, dim) and (ways, n)
-    task_bytes = (n * dim + 4 * ways * (dim + n)) * dtype.itemsize
+    task_bytes = (n * dim + 4 * ways * (dim + n)) * support.dtype.itemsize
     size = max(1, max_bytes // task_bytes)
     if size > torch.get_num_threads():
         size -= size % torch.get_num_threads()  # the same number of tasks for each core
     for start in range(0, tasks, size):
         part = slice(start, start + size)
-        samples = torch.cat([_materialize(rows, part) for rows in (support, query)], dim=1)
-        yield samples, members[part]
+        yield Block(
+            torch.cat([_materialize(rows, part) for rows in (support, unlabeled)], dim=1),
+            members[part],
+            None if prior is None else prior[part],
+            None if task.previous is None else task.previous.part(part),
+        )
 
 
 def class_mean_weights(members: Tensor) -> Tensor:

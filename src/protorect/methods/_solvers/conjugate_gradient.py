@@ -10,6 +10,8 @@ prototypes; the further ones remove what the classes have in common. An iteratio
 with the samples, so that memory does not grow beyond them.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -17,19 +19,32 @@ from protorect.core.unit_rows import inverse
 from protorect.methods._solvers.gram import Span
 
 
-def ridge_cosines(
+class Directions(NamedTuple):
+    """Directions of a span, and the cosines (tasks, ways, n) of the samples with them."""
+
+    directions: Tensor
+    inverse_norms: Tensor  # (tasks, ways, 1)
+    cosines: Tensor
+
+    def normalized(self) -> Tensor:
+        """The directions, of unit length."""
+        return self.directions * self.inverse_norms
+
+
+def ridge(
     span: Span, targets: Tensor, weights: Tensor, penalty: float, iterations: int
-) -> tuple[Tensor, Tensor]:
-    """Cosines (tasks, ways, n) of the samples with their weighted sums and with the solution.
+) -> tuple[Directions, Directions]:
+    """The weighted sums of the samples, and the solution of the regression.
 
     Targets are (tasks, ways, n), weights (tasks, 1, n), or (tasks, ways, n) for one per class. The
     samples of `span` have unit length. The solution starts from zero.
     """
-    residual = span.combine(targets * weights)
+    sums = residual = span.combine(targets * weights)
     # Beside each vector of the algorithm its products with the samples are updated.
     direction, direction_products = residual, span.products(residual)
     square = span.squared_norms(residual, direction_products)
-    sums = direction_products * inverse(square.sqrt())
+    sums_inverse = inverse(square.sqrt())
+    sums_cosines = direction_products * sums_inverse
     solution, solution_products = torch.zeros_like(residual), torch.zeros_like(direction_products)
     for remaining in reversed(range(iterations)):
         weighted = direction_products * weights
@@ -46,8 +61,11 @@ def ridge_cosines(
             beta = _ratio(square, previous)
             direction = residual.addcmul(beta, direction)
             direction_products = products.addcmul_(beta, direction_products)
-    norms = span.squared_norms(solution, solution_products).sqrt()
-    return sums, solution_products.mul_(inverse(norms))
+    solution_inverse = inverse(span.squared_norms(solution, solution_products).sqrt())
+    return (
+        Directions(sums, sums_inverse, sums_cosines),
+        Directions(solution, solution_inverse, solution_products.mul_(solution_inverse)),
+    )
 
 
 def _ratio(numerator: Tensor, denominator: Tensor) -> Tensor:

@@ -7,14 +7,14 @@ Otherwise `FeatureSpan` keeps the vectors w_k, and an iteration passes over the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from protorect.core.unit_rows import UnitRows, inverse
+from protorect.core.unit_rows import RawRows, Rows, UnitRows, inverse
 from protorect.methods._solvers.blocks import class_mean_weights
 
 _FEW = 4  # up to so many neighbors are searched for one by one
@@ -42,6 +42,10 @@ class Span(ABC):
         """Squared norms (tasks, ways, 1) of directions whose `products` are known."""
 
     @abstractmethod
+    def vectors(self, directions: Tensor) -> Tensor:
+        """The directions as vectors (tasks, ways, dim)."""
+
+    @abstractmethod
     def first(self, n: int) -> "Span":
         """The span of the first n samples alone."""
 
@@ -65,11 +69,12 @@ class Span(ABC):
 
 
 class GramSpan(Span):
-    """Samples given by their Gram matrix (tasks, n, n)."""
+    """Samples given by their Gram matrix (tasks, n, n); `parts` makes the samples themselves."""
 
-    def __init__(self, gram: Tensor) -> None:
+    def __init__(self, gram: Tensor, parts: Callable[[], Sequence[Rows]]) -> None:
         self.n = gram.shape[-1]
         self._gram = gram
+        self._parts = parts
 
     def combine(self, weights: Tensor) -> Tensor:
         return weights
@@ -80,39 +85,51 @@ class GramSpan(Span):
     def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
         return (directions * products).sum(dim=-1, keepdim=True).clamp_min_(0)
 
+    def vectors(self, directions: Tensor) -> Tensor:
+        return FeatureSpan(self._parts()).combine(directions)
+
     def first(self, n: int) -> "Span":
-        return GramSpan(self._gram[..., :n, :n])
+        return GramSpan(self._gram[..., :n, :n], lambda: _first(self._parts(), n))
 
 
 class FeatureSpan(Span):
     """Samples given by their features, in one or several parts (tasks, n of the part, dim)."""
 
-    def __init__(self, parts: Sequence[UnitRows]) -> None:
+    def __init__(self, parts: Sequence[Rows]) -> None:
         self._parts = parts
-        self._sizes = [part.scale.shape[-1] for part in parts]
-        self.n = sum(self._sizes)
+        self.n = sum(part.n for part in parts)
 
     def combine(self, weights: Tensor) -> Tensor:
-        of_parts = zip(self._parts, torch.split(weights, self._sizes, dim=-1), strict=True)
-        first, *others = (part.weighted_sum(own.mT) for part, own in of_parts)
+        sizes = [part.n for part in self._parts]
+        of_parts = zip(self._parts, torch.split(weights, sizes, dim=-1), strict=True)
+        first, *others = (part.weighted_sum_by_class(own) for part, own in of_parts)
         return sum(others, start=first)
 
     def products(self, directions: Tensor) -> Tensor:
-        return torch.cat([part.products(directions).mT for part in self._parts], dim=-1)
+        return torch.cat([part.products_by_class(directions) for part in self._parts], dim=-1)
 
     def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
         return directions.square().sum(dim=-1, keepdim=True)
 
+    def vectors(self, directions: Tensor) -> Tensor:
+        return directions
+
     def first(self, n: int) -> "Span":
-        ends = accumulate(self._sizes)
-        return FeatureSpan([p for p, end in zip(self._parts, ends, strict=True) if end <= n])
+        return FeatureSpan(_first(self._parts, n))
+
+
+def _first(parts: Sequence[Rows], n: int) -> list[Rows]:
+    """The parts that are within the first n samples."""
+    ends = accumulate(part.n for part in parts)
+    return [part for part, end in zip(parts, ends, strict=True) if end <= n]
 
 
 def span_of(samples: Tensor) -> "Span":
     """The span of samples (tasks, n, dim), which are not normalized."""
+    rows = RawRows(samples)
     if samples.shape[1] <= samples.shape[2]:
-        return GramSpan(samples @ samples.mT)
-    return FeatureSpan([UnitRows.raw(samples)])
+        return GramSpan(samples @ samples.mT, lambda: [rows])
+    return FeatureSpan([rows])
 
 
 def centered_span(support: UnitRows, query: UnitRows, weights: Tensor) -> "Span":
@@ -120,11 +137,14 @@ def centered_span(support: UnitRows, query: UnitRows, weights: Tensor) -> "Span"
 
     The center is the weighted sum of the support, weights (tasks, 1, n_support).
     """
-    n_support, n_query = support.scale.shape[-1], query.scale.shape[-1]
-    if n_support + n_query > query.rows.shape[-1]:
-        center = support.weighted_sum(weights.mT).squeeze(-2)
-        return FeatureSpan([part.shifted(-center) for part in (support, query)])
-    return GramSpan(_center(joint_cosines(support, query), n_support, weights))
+
+    def centered() -> list[UnitRows]:
+        center = support.weighted_sum_by_class(weights).squeeze(-2)
+        return [part.shifted(-center) for part in (support, query)]
+
+    if support.n + query.n > query.rows.shape[-1]:
+        return FeatureSpan(centered())
+    return GramSpan(_center(joint_cosines(support, query), support.n, weights), centered)
 
 
 def _center(gram: Tensor, n_support: int, weights: Tensor) -> Tensor:
@@ -152,19 +172,6 @@ def joint_cosines(support: UnitRows, query: UnitRows) -> Tensor:
     joint[:, n_support:, :n_support] = across
     joint[:, n_support:, n_support:] = query.cosines_with(query).mT
     return joint
-
-
-def distance_scores(rows: UnitRows, prototypes: Tensor) -> Tensor:
-    """-|x_i - p_k|^2 up to the constant |x_i|^2, (tasks, n, ways); prototypes (tasks, ways, dim).
-
-    Neither the nearest class nor a softmax over the classes depends on the constant.
-    """
-    # -|x - p|^2 + |x - c|^2 = 2 x.(p - c) - (p + c).(p - c) for any c. With c the mean prototype, a
-    # mean that all features share is not squared, whose rounding would hide the differences.
-    center = prototypes.mean(dim=-2, keepdim=True)
-    directions = prototypes - center
-    offsets = (directions * (prototypes + center)).sum(dim=-1)  # (tasks, ways)
-    return rows.products(directions).mul_(2).sub_(offsets.unsqueeze(-2))
 
 
 def nearest_neighbors(cosines: Tensor, count: int) -> tuple[Tensor, Tensor]:

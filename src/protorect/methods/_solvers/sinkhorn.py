@@ -22,7 +22,7 @@ def balance(logits: Tensor) -> tuple[Tensor, Tensor]:
     """Approximately balanced probabilities, and the potentials added to the logits."""
     affinity = _affinity(logits)
     smallest = torch.finfo(affinity.dtype).tiny ** 0.5
-    factors = torch.ones_like(affinity[..., :1])  # exp(potential)
+    factors = affinity.new_ones(*affinity.shape[:-1], 1)  # exp(potential)
     for _ in range(ITERATIONS):
         factors = factors / _class_totals(affinity, factors).clamp_min_(smallest)
         factors = (factors / factors.amax(dim=-2, keepdim=True)).clamp_min_(smallest)

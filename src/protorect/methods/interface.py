@@ -1,0 +1,163 @@
+"""What goes into a method and what comes out: `Task`, `Solution`, `Fitted`.
+
+Scores, assignments and priors are (tasks, n, ways) here, in the rules and in `core`. The solvers
+and the methods built on them work class-first, (tasks, ways, n), which their functions say by
+"by class": a softmax over the classes is then about 20 times as fast. Only `Task` and `Solution`
+convert between the two; a transposed view costs nothing.
+"""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from torch import Tensor
+
+from protorect.core.functional import Features, membership
+from protorect.core.unit_rows import RawRows, Rows, UnitRows
+from protorect.errors import DataError
+from protorect.methods.rules import Rule
+
+_EXCLUDED = -1e4  # logit of a class that a prior excludes: finite, and 0 after a softmax
+_SMALLEST_SCALE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A batch of tasks of the same shape, as a method sees them."""
+
+    support: Features  # (tasks, n_support, dim)
+    labels: Tensor  # (tasks, n_support) or (n_support,), integers 0 .. ways - 1, each present
+    unlabeled: Features  # (tasks, n_unlabeled, dim), possibly without rows
+    ways: int
+    prior: Tensor | None = None  # (tasks, n_unlabeled, ways), logits; the highest of a sample is 0
+    previous: Rule | None = None  # of an earlier fit of the same method, to start from
+
+    @classmethod
+    def of(
+        cls,
+        support: Features,
+        labels: Tensor,
+        unlabeled: Features | None,
+        prior: Tensor | None = None,
+        previous: Rule | None = None,
+    ) -> Self:
+        """The arguments of `Method.fit`, checked."""
+        if unlabeled is None:
+            unlabeled = _rows(support)[:, :0]
+        ways = int(labels.max()) + 1
+        if prior is not None:
+            rows = _rows(unlabeled)
+            prior = _checked_prior(prior, (*rows.shape[:2], ways)).to(RawRows.of(rows[:, :0]).dtype)
+        return cls(support, labels, unlabeled, ways, prior, previous)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Number of tasks, of classes and of dimensions."""
+        return len(_rows(self.support)), self.ways, _rows(self.support).shape[-1]
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabeled samples of a task."""
+        return _rows(self.unlabeled).shape[1]
+
+    def unit_rows(self) -> tuple[UnitRows, UnitRows]:
+        """Normalized support and unlabeled samples, not materialized."""
+        return UnitRows.of(self.support), UnitRows.of(self.unlabeled)
+
+    def raw_rows(self) -> tuple[RawRows, RawRows]:
+        """Support and unlabeled samples without any normalization."""
+        return RawRows.of(self.support), RawRows.of(self.unlabeled)
+
+    def prior_scores(self, scale: float) -> Tensor | None:
+        """The prior as scores whose softmax is taken after multiplication by `scale`."""
+        return None if self.prior is None else self.prior / max(scale, _SMALLEST_SCALE)
+
+    def members_by_class(self) -> Tensor:
+        """1 where a support sample belongs to a class, else 0: (tasks, ways, n_support)."""
+        rows = RawRows.of(self.support)
+        members = membership(self.labels, self.ways).mT.to(rows.dtype)
+        return members.expand(len(rows.rows), -1, -1)
+
+    def prior_by_class(self, scale: float = 1.0) -> Tensor | None:
+        """`prior_scores`, (tasks, ways, n_unlabeled)."""
+        prior = self.prior_scores(scale)
+        return None if prior is None else prior.mT
+
+
+class Solution(NamedTuple):
+    """What a method has found out about a batch of tasks."""
+
+    scores: Tensor  # (tasks, n_unlabeled, ways) of the unlabeled samples
+    rule: Callable[[], Rule]  # makes the rule for new samples, which evaluation does not need
+
+    @classmethod
+    def by_class(cls, scores: Tensor, rule: Callable[[], Rule]) -> Self:
+        """A solution from scores (tasks, ways, n_unlabeled)."""
+        return cls(scores.mT, rule)
+
+
+class Fitted:
+    """A method fitted to tasks: scores of their unlabeled samples, and a rule for new ones.
+
+    Attributes
+    ----------
+    method
+        The name of the method.
+    rule
+        Scores new samples. It holds tensors and numbers only, and none of the unlabeled samples.
+    unlabeled_scores
+        (tasks, n_unlabeled, ways), the scores of the unlabeled samples: the transductive answer.
+
+    Examples
+    --------
+    >>> import torch, protorect
+    >>> support, labels = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([0, 1])
+    >>> unlabeled = torch.tensor([[[0.9, 0.1], [0.2, 0.8], [0.3, 0.9]]])
+    >>> fitted = protorect.METHODS["bd-cspn"].fit(support, labels, unlabeled)
+    >>> fitted.scores(unlabeled) is fitted.unlabeled_scores
+    True
+    >>> fitted.scores(torch.tensor([[[0.8, 0.3]]])).argmax(dim=-1).tolist()
+    [[0]]
+    """
+
+    def __init__(self, method: str, task: Task, solution: Solution) -> None:
+        self.method = method
+        self.rule = solution.rule()
+        self.unlabeled_scores = solution.scores
+        # Only to recognize the samples: they may be many, and are not kept alive.
+        self._unlabeled: weakref.ref[Any] | None = weakref.ref(task.unlabeled)
+
+    def scores(self, samples: Features) -> Tensor:
+        """Score samples (tasks, n, dim), as (tasks, n, ways), higher is better.
+
+        The unlabeled samples of the fit, given as the same object, have the scores that the method
+        found for all of them together; nothing is computed again. All others are scored by `rule`.
+        """
+        if self._unlabeled is not None and self._unlabeled() is samples:
+            return self.unlabeled_scores
+        return self.rule.scores(samples)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_unlabeled": None}  # a copy does not know the samples
+
+
+def with_prior(scores: Tensor, prior: Tensor | None) -> Tensor:
+    """The scores plus the prior, if there is one."""
+    return scores if prior is None else scores + prior
+
+
+def _rows(features: Features) -> Tensor:
+    return features.rows if isinstance(features, Rows) else features
+
+
+def _checked_prior(prior: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The prior with 0 as the highest logit of every sample."""
+    if tuple(prior.shape) != shape:
+        raise DataError(f"prior has shape {tuple(prior.shape)}; one logit per class is {shape}.")
+    prior = prior - prior.amax(dim=-1, keepdim=True) if prior.numel() else prior
+    if prior.isnan().any():
+        raise DataError(
+            "prior has logits that are not numbers; give finite ones, or -inf to exclude a class."
+        )
+    return prior.clamp_min(_EXCLUDED)
