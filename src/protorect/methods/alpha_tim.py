@@ -47,6 +47,7 @@ class AlphaTimOptions(TimOptions):
     "transductive",
     "as tim, for unbalanced classes",
     uses_prior=True,
+    uses_previous=True,
 )
 @blockwise(in_cache=True)
 def alpha_tim(block: Block, options: AlphaTimOptions) -> tuple[Tensor, DistanceRule]:

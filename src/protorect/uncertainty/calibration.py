@@ -75,7 +75,7 @@ def fit_temperature(scores: Tensor, labels: Tensor) -> float:
 
 def thinned(count: int) -> slice:
     """At most MAX_UNLABELED of `count` samples, evenly spaced."""
-    return slice(None, None, -(-count // MAX_UNLABELED))
+    return slice(None, None, max(1, -(-count // MAX_UNLABELED)))
 
 
 def hold_out(
