@@ -1,14 +1,20 @@
 """The contract of every method on features."""
 
+import copy
 import dataclasses
+import gc
+import pickle
+import weakref
 
 import numpy as np
 import pytest
 import torch
 
 from helpers.random_tasks import random_tasks
-from protorect import METHODS, evaluate
+from protorect import METHODS, DataError, OptionError, evaluate
 from protorect.core.unit_rows import UnitRows
+from protorect.methods import Rule
+from reference import new_samples
 
 SETTINGS = {  # shots of each class, number of queries
     "one shot": ((1, 1, 1, 1, 1), 15),
@@ -23,8 +29,11 @@ SETTINGS = {  # shots of each class, number of queries
 def short(name):
     """The method, with few iterations if it iterates: the contract holds for any number."""
     chosen = METHODS[name]
-    many = getattr(chosen.options, "iterations", 0) > 20
-    return chosen.with_options(iterations=20) if many else chosen
+    return chosen.with_options(**few_iterations(name))
+
+
+def few_iterations(name):
+    return {"iterations": 20} if getattr(METHODS[name].options, "iterations", 0) > 20 else {}
 
 
 def assert_close(scores, expected, tolerance=1e-5):
@@ -149,3 +158,211 @@ def test_options_are_immutable_and_hashable(name):
     for field in dataclasses.fields(options):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(options, field.name, None)
+
+
+# --- fit, and scores of new samples -------------------------------------------------------------
+
+NEW = 6  # new samples per task
+uses_prior = pytest.mark.parametrize("name", [m.name for m in METHODS.values() if m.uses_prior])
+uses_previous = pytest.mark.parametrize(
+    "name", [m.name for m in METHODS.values() if m.uses_previous]
+)
+
+
+def with_new_samples(shots, n_unlabeled, **options):
+    """Tasks with new samples of the same classes."""
+    support, labels, query = random_tasks(shots, n_unlabeled + NEW, **options)
+    return support, labels, query[:, NEW:].contiguous(), query[:, :NEW].contiguous()
+
+
+@every_setting
+@every_method
+def test_the_unlabeled_samples_have_the_scores_of_a_call(name, shots, n_query):
+    support, labels, query = random_tasks(shots, n_query)
+    fitted = short(name).fit(support, labels, query)
+    assert fitted.scores(query) is fitted.unlabeled_scores
+    assert torch.equal(fitted.scores(query), short(name)(support, labels, query))
+
+
+@pytest.mark.parametrize("dim", [16, 40])  # fewer and more than there are samples
+@pytest.mark.parametrize("negative", [True, False])
+@pytest.mark.parametrize(
+    ("shots", "n_query"),
+    [((1, 1, 1, 1), 15), ((1, 4, 2), 20), ((2, 2, 2, 2, 2), 3)],
+    ids=["one shot", "unequal shots", "fewer queries than classes"],
+)
+@every_method
+def test_new_samples_agree_with_the_reference(name, shots, n_query, negative, dim):
+    support, labels, unlabeled, new = with_new_samples(shots, n_query, tasks=2, dim=dim)
+    if not negative:
+        support, unlabeled = support.abs(), unlabeled.abs()
+    chosen = METHODS[name]
+    options = {"iterations": 6} if getattr(chosen.options, "iterations", 0) > 6 else {}
+    scores = chosen.with_options(**options).fit(support, labels, unlabeled).scores(new)
+    for task in range(2):
+        arrays = (part.numpy() for part in (support[task], labels, unlabeled[task], new[task]))
+        expected = new_samples.scores(name, *arrays, len(shots), **options)
+        assert_close(scores[task], torch.from_numpy(expected), 1e-6)
+
+
+@every_setting
+@every_method
+def test_a_rule_gives_the_unlabeled_samples_their_scores_again(name, shots, n_query):
+    support, labels, query = random_tasks(shots, n_query)
+    fitted = short(name).fit(support, labels, query)
+    if METHODS[name].has_rule:
+        assert_close(fitted.scores(query.clone()), fitted.unlabeled_scores)
+    else:
+        assert fitted.scores(query.clone()).shape == fitted.unlabeled_scores.shape
+
+
+@every_method
+def test_new_samples_do_not_depend_on_each_other_nor_on_other_tasks(name):
+    support, labels, unlabeled, new = with_new_samples((1, 1, 1, 1, 1), 15)
+    fitted = short(name).fit(support, labels, unlabeled)
+    together = fitted.scores(new)
+    assert_close(torch.cat([fitted.scores(new[:, i : i + 1]) for i in range(NEW)], 1), together)
+    for i in range(3):
+        alone = short(name).fit(support[i : i + 1], labels, unlabeled[i : i + 1])
+        assert_close(alone.scores(new[i : i + 1])[0], together[i])
+        assert_close(fitted.rule.part(slice(i, i + 1)).scores(new[i : i + 1])[0], together[i])
+
+
+@every_method
+def test_without_unlabeled_samples_the_support_alone_counts(name):
+    support, labels, _, new = with_new_samples((2, 2, 2), 9)
+    fitted = short(name).fit(support, labels)
+    assert fitted.unlabeled_scores.shape == (3, 0, 3)
+    assert_close(short(name).fit(support, labels, new[:, :0]).scores(new), fitted.scores(new))
+    assert fitted.scores(new).isfinite().all()
+    own = fitted.scores(support).argmax(dim=-1)
+    assert (own == labels).float().mean() > 0.9
+
+
+@every_method
+@pytest.mark.parametrize("inference", [True, False])
+def test_a_fitted_method_can_be_pickled_copied_and_saved(name, inference):
+    support, labels, unlabeled, new = with_new_samples((2, 1, 3), 9, dtype=torch.float32)
+    with torch.inference_mode(inference):
+        fitted = short(name).fit(support, labels, unlabeled)
+    expected = fitted.scores(new)
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        assert torch.equal(other.scores(new), expected)
+        assert torch.equal(other.unlabeled_scores, fitted.unlabeled_scores)
+        assert other.method == fitted.method
+    tensors, numbers = fitted.rule.state()
+    restored = Rule.restore(type(fitted.rule).__name__, tensors, numbers)
+    assert torch.equal(restored.scores(new), expected)
+    first = next(iter(tensors))
+    changes = [{first: tensors[first][None]}, {first: tensors[first] + torch.nan}, {"another": new}]
+    for damaged in ({}, *(tensors | change for change in changes)):
+        with pytest.raises(DataError, match="no rule"):
+            Rule.restore(type(fitted.rule).__name__, damaged, numbers)
+    with pytest.raises(DataError, match="no rule 'os'"):
+        Rule.restore("os", tensors, numbers)
+
+
+@every_method
+def test_the_unlabeled_samples_are_not_kept(name):
+    support, labels, unlabeled, _ = with_new_samples((2, 1, 3), 40)
+    fitted, before = short(name).fit(support, labels, unlabeled), weakref.ref(unlabeled)
+    del unlabeled
+    gc.collect()
+    assert before() is None
+    size = sum(tensor.numel() for tensor in fitted.rule.state()[0].values())
+    assert size <= 3 * support.numel()  # a few vectors per class
+
+
+@every_method
+def test_float_types_may_differ_between_fit_and_new_samples(name):
+    support, labels, unlabeled, new = with_new_samples((2, 1, 3), 9, dtype=torch.float32)
+    fitted = short(name).fit(support, labels, unlabeled)
+    for dtype, atol in ((torch.float16, 0.02), (torch.float64, 1e-4)):
+        scores = fitted.scores(new.to(dtype))
+        assert scores.dtype == torch.promote_types(dtype, torch.float32)
+        assert_close(scores.double(), fitted.scores(new).double(), atol)
+
+
+@every_method
+def test_a_prior_of_zeros_or_of_a_constant_per_sample_changes_nothing(name):
+    support, labels, query = random_tasks((2, 1, 3), 9)
+    expected = short(name)(support, labels, query)
+    for prior in (torch.zeros(3, 9, 3), torch.full((3, 9, 3), 5.0)):
+        fitted = short(name).fit(support, labels, query, prior=prior)
+        assert_close(fitted.scores(query), expected)
+
+
+@uses_prior
+@pytest.mark.parametrize(("shots", "n_query"), [((2, 1, 3), 9), ((1, 1, 1, 1), 2)])
+def test_a_strong_prior_moves_a_sample_to_its_class(name, shots, n_query):
+    support, labels, query = random_tasks(shots, n_query)
+    for way in range(len(shots)):
+        for excluded in (-300.0, -torch.inf):
+            prior = torch.full((3, n_query, len(shots)), 0.0)
+            prior[:, 1] = excluded
+            prior[:, 1, way] = 0
+            fitted = short(name).fit(support, labels, query, prior=prior)
+            assert (fitted.unlabeled_scores[:, 1].argmax(dim=-1) == way).all()
+            assert fitted.unlabeled_scores.isfinite().all()
+
+
+@uses_prior
+def test_a_prior_changes_the_rule_of_methods_that_learn_from_unlabeled_samples(name):
+    support, labels, unlabeled, new = with_new_samples((1, 1, 1), 12)
+    prior = 300 * torch.nn.functional.one_hot(torch.arange(12) % 3, 3).double().expand(3, -1, -1)
+    with_prior = short(name).fit(support, labels, unlabeled, prior=prior).scores(new)
+    without = short(name).fit(support, labels, unlabeled).scores(new)
+    learns = name not in ("cspn", "bd-c")  # these only compare, and shift by the mean
+    assert ((with_prior - without).abs().max() > 1e-6) == learns
+
+
+@uses_previous
+def test_an_earlier_fit_is_where_the_next_one_starts(name):
+    support, labels, query = random_tasks((2, 1, 3), 30)
+    chosen = METHODS[name].with_options(iterations=200, learning_rate=0.001)
+    earlier = chosen.fit(support, labels, query)
+    again = chosen.fit(support, labels, query, previous=earlier)
+    cold = (
+        METHODS[name].with_options(iterations=20, learning_rate=0.001).fit(support, labels, query)
+    )
+    distances = [
+        (one.rule.prototypes - earlier.rule.prototypes).norm().item() for one in (again, cold)
+    ]
+    assert 0 < distances[0] < distances[1] / 2
+
+
+@every_method
+def test_an_earlier_fit_of_other_samples_of_the_same_classes_is_accepted(name):
+    support, labels, query = random_tasks((2, 1, 3), 9)
+    earlier = short(name).fit(support[:, 1:], labels[1:], query)
+    fitted = short(name).fit(support, labels, query[:, 1:], previous=earlier)
+    if not METHODS[name].uses_previous:
+        assert_close(fitted.unlabeled_scores, short(name)(support, labels, query[:, 1:]))
+
+
+@every_method
+def test_an_earlier_fit_of_another_method_or_shape_is_refused(name):
+    support, labels, query = random_tasks((2, 1, 3), 9)
+    other = METHODS["cspn" if name != "cspn" else "bd-c"].fit(support, labels, query)
+    with pytest.raises(OptionError, match=f"not by {name}"):
+        METHODS[name].fit(support, labels, query, previous=other)
+    earlier = METHODS[name].with_options(**few_iterations(name)).fit(support, labels, query)
+    with pytest.raises(OptionError, match="3 tasks of 3 classes and 16 dimensions"):
+        METHODS[name].with_options(**few_iterations(name)).fit(
+            support[:2], labels, query[:2], previous=earlier
+        )
+
+
+@every_method
+def test_wrong_shapes_are_refused(name):
+    support, labels, query = random_tasks((2, 1, 3), 9)
+    with pytest.raises(DataError, match=r"support \(3, 6, 16\) and unlabeled samples \(3, 9, 5\)"):
+        short(name).fit(support, labels, query[..., :5])
+    with pytest.raises(DataError, match=r"prior has shape \(3, 9, 2\)"):
+        short(name).fit(support, labels, query, prior=torch.zeros(3, 9, 2))
+    with pytest.raises(DataError, match="not numbers"):
+        short(name).fit(support, labels, query, prior=torch.full((3, 9, 3), torch.nan))
+    with pytest.raises(
+        DataError, match=r"samples of shape \(3, 9, 5\) were given, not \(3, n, 16\)"
+    ):
+        short(name).fit(support, labels).scores(query[..., :5])

@@ -2,8 +2,9 @@
 
 Each function was written from its paper, in float64 and without batches; none imports anything from
 `protorect`. All take (support, labels, query, ways) and the options by name, and return the scores
-(n_query, ways). What the papers leave to training (scales, widths, penalties) has the library's
-default. A zero vector stays zero when normalized.
+(n_query, ways); with `new`, the scores of these samples after a fit to the others. What the papers
+leave to training (scales, widths, penalties) has the library's default. A zero vector stays zero
+when normalized.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def logistic(support, labels, query, ways, c=1.0):
     return np.stack([-scores / 2, scores / 2], axis=1) if ways == 2 else scores
 
 
-def soft_kmeans(support, labels, query, ways, iterations=1, normalize=False, scale=1.0):
+def soft_kmeans(support, labels, query, ways, iterations=1, normalize=False, scale=1.0, new=None):
     """Ren et al. 2018, section 3.1.1: soft assignment, then prototypes of all samples."""
     transform = units if normalize else table
     support, query = transform(support), transform(query)
@@ -110,7 +111,7 @@ def soft_kmeans(support, labels, query, ways, iterations=1, normalize=False, sca
             total = sum(w * x for w, x in zip(weights, samples, strict=True))
             refined.append(total / sum(weights))
         prototypes = refined
-    return minus_distances(query, prototypes)
+    return minus_distances(query if new is None else transform(new), prototypes)
 
 
 def nearest(samples, i, count):
@@ -119,7 +120,7 @@ def nearest(samples, i, count):
     return sorted(others, key=lambda j: squared_distance(samples[i], samples[j]))[:count]
 
 
-def label_propagation(support, labels, query, ways, neighbors=20, alpha=0.99, sigma=0.1):
+def label_propagation(support, labels, query, ways, neighbors=20, alpha=0.99, sigma=0.1, new=None):
     """Zhou et al. 2004 with the nearest-neighbor graph of TPN."""
     samples = units(support) + units(query)
     n = len(samples)
@@ -135,15 +136,30 @@ def label_propagation(support, labels, query, ways, neighbors=20, alpha=0.99, si
     start = np.zeros((n, ways))
     for i, label in enumerate(labels):
         start[i, label] = 1.0
-    return (np.linalg.inv(np.eye(n) - alpha * spread) @ start)[len(support) :]
+    scores = (np.linalg.inv(np.eye(n) - alpha * spread) @ start)[len(support) :]
+    if new is None:
+        return scores
+    shares = [row / sum(row) for row in scores]
+    prototypes = assigned_means(samples[: len(support)], labels, samples[len(support) :], shares)
+    return np.array([[float(x @ unit(p)) for p in prototypes] for x in units(new)])
+
+
+def assigned_means(support, labels, query, shares):
+    """The mean of a class: its support, and every query with its share in the class."""
+    prototypes = []
+    for n in range(max(labels) + 1):
+        members = own(support, labels, n)
+        total = sum(members) + sum(share[n] * x for share, x in zip(shares, query, strict=True))
+        prototypes.append(total / (len(members) + sum(share[n] for share in shares)))
+    return prototypes
 
 
 def laplacian_shot(
-    support, labels, query, ways, weight=1.0, neighbors=2, rectify=True, iterations=20
+    support, labels, query, ways, weight=1.0, neighbors=2, rectify=True, iterations=20, new=None
 ):
     """Ziko et al. 2020, algorithm 1, for prototypes that are rectified as in their experiments."""
     support, query = units(support), units(query)
-    prototypes = means(support, labels, ways)
+    prototypes, shift = means(support, labels, ways), 0.0
     if rectify:
         shift = sum(support) / len(support) - sum(query) / len(query)
         query = [x + shift for x in query]
@@ -157,7 +173,11 @@ def laplacian_shot(
         for i, others in enumerate(nearest_queries):
             for j in others:
                 scores[i] += weight * np.array(shares[j])
-    return scores
+    if new is None:
+        return scores
+    shares = [softmax(list(row)) for row in scores]
+    prototypes = assigned_means(support, labels, query, shares)
+    return minus_distances([x + shift for x in units(new)], prototypes)
 
 
 def weighted_means(support, labels, query, basic):

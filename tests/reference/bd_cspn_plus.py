@@ -25,11 +25,14 @@ def scores(
     tolerance: float = 0.031,
     regression_iterations: int = 5,
     held_out: bool = True,
+    new=None,
 ) -> np.ndarray:
-    """Corrected cosines (n_query, ways) of the queries."""
+    """Corrected cosines (n_query, ways) of the queries, or of new samples after a fit to them."""
     support, query = vectors(support), vectors(query)
+    new = None if new is None else vectors(new)
     if min(x.min() for x in [*support, *query]) >= 0:
         support, query = [np.sqrt(x) for x in support], [np.sqrt(x) for x in query]
+        new = None if new is None else [np.sqrt(np.maximum(x, 0)) for x in new]
     support = [normalized(x) for x in support]
     classes = [[x for x, y in zip(support, labels, strict=True) if y == n] for n in range(ways)]
     center = sum(sum(members) / len(members) for members in classes) / ways
@@ -54,13 +57,17 @@ def scores(
             counts.append(np.mean(shots) / len(members))
     samples, targets, counts = np.array(samples), np.array(targets), np.array(counts)
     regression = regression_weight(classes, regression_iterations) if held_out else 1.0
-    table = np.zeros((len(query), ways))
+    table, new_table = np.zeros((len(query), ways)), 0.0
     for weight, count in ((1 - regression, 1), (regression, regression_iterations)):
         columns = [ridge(samples, targets[:, n], counts, count) for n in range(ways)]
         table += weight * cosines(query, columns)
+        if new is not None:
+            new_query = [normalized(normalized(x) - center) for x in new]
+            new_table += weight * cosines(new_query, columns)
+    odds = np.zeros(ways)
     if share:
-        table += share * np.log(balancing_factors(np.exp(sharpness * table))) / sharpness
-    return table
+        odds = share * np.log(balancing_factors(np.exp(sharpness * table))) / sharpness
+    return odds + (table if new is None else new_table)
 
 
 def cosines(query, directions) -> np.ndarray:

@@ -4,7 +4,8 @@ Losses are as the papers print them, gradients are autograd's, the optimizer is 
 optimal transport is Sinkhorn's algorithm until convergence. Nothing is imported from `protorect`.
 
 A task is support (n_support, dim), labels (n_support,), query (n_query, dim), all float64 tensors.
-Functions return the queries' log-probabilities (n_query, ways), or logits for `tft_head`.
+Functions return the queries' log-probabilities (n_query, ways), or logits for `tft_head`; with
+`new`, those of these samples (up to a constant per sample) after a fit to the others.
 
 What the papers leave open:
 
@@ -69,6 +70,7 @@ def tim(
     scale=15.0,
     weights=(0.1, 1.0, 0.1),
     entropy=shannon,
+    new=None,
 ):
     """lambda CE - H(Y) + alpha H(Y | X), the three weights in this order."""
     support, query = unit(support), unit(query)
@@ -84,7 +86,7 @@ def tim(
 
     start = means(support, labels, ways)
     (prototypes,) = by_adam([start], loss, iterations, learning_rate)
-    return euclidean_log_p(query, prototypes, scale)
+    return euclidean_log_p(query if new is None else unit(new), prototypes, scale)
 
 
 def alpha_tim(support, labels, query, ways, *, alpha=2.0, alpha_many=7.0, **others):
@@ -104,6 +106,7 @@ def tim_adm(
     iterations=150,
     scale=15.0,
     weights=(0.1, 1.0, 0.1),
+    new=None,
 ):
     """Proposition 1: updates of targets q and prototypes w in turn."""
     support, query = unit(support), unit(query)
@@ -128,11 +131,20 @@ def tim_adm(
                 below = below + ratio * q[i, k]
             moved.append(above / below)
         w = torch.stack(moved)
-    return euclidean_log_p(query, w, scale)
+    return euclidean_log_p(query if new is None else unit(new), w, scale)
 
 
 def tft_head(
-    support, labels, query, ways, *, iterations=25, learning_rate=5e-5, scale=1.0, entropy=1.0
+    support,
+    labels,
+    query,
+    ways,
+    *,
+    iterations=25,
+    learning_rate=5e-5,
+    scale=1.0,
+    entropy=1.0,
+    new=None,
 ):
     support, query = unit(support), unit(query)
 
@@ -143,7 +155,7 @@ def tft_head(
 
     start = [unit(means(support, labels, ways)), torch.zeros(ways, dtype=support.dtype)]
     rows, biases = by_adam(start, loss, iterations, learning_rate)
-    return scale * (query @ rows.T + biases)
+    return scale * ((query if new is None else unit(new)) @ rows.T + biases)
 
 
 def sinkhorn(costs, sharpness):
@@ -170,6 +182,7 @@ def pt_map(
     iterations=20,
     rate=0.2,
     proportions="equal",
+    new=None,
 ):
     def transformed(rows):
         rows = unit(rows)
@@ -181,8 +194,11 @@ def pt_map(
     center = query.mean(0) if enough else support.mean(0)
     support, query = unit(support - support.mean(0)), unit(query - center)
 
+    def squared_distances(rows, centers):
+        return torch.stack([((rows - c) ** 2).sum(1) for c in centers], dim=1)
+
     def assigned(centers):
-        costs = torch.stack([((query - c) ** 2).sum(1) for c in centers], dim=1)
+        costs = squared_distances(query, centers)
         if enough and proportions == "equal":
             return sinkhorn(costs, sharpness)
         return (-sharpness * costs).softmax(1)
@@ -197,4 +213,8 @@ def pt_map(
             estimate = total / (len(own) + p[:, k].sum())
             moved.append(centers[k] + rate * (estimate - centers[k]))
         centers = torch.stack(moved)
-    return assigned(centers).log()
+    if new is None:
+        return assigned(centers).log()
+    # What the assignment adds to the logits of a query, up to a constant, is the same for all.
+    added = assigned(centers)[0].log() + sharpness * squared_distances(query[:1], centers)[0]
+    return added - sharpness * squared_distances(unit(transformed(new) - center), centers)

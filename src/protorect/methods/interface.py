@@ -1,9 +1,9 @@
 """What goes into a method and what comes out: `Task`, `Solution`, `Fitted`.
 
-Scores, assignments and priors are (tasks, n, ways) here, in the rules and in `core`. The solvers
-and the methods built on them work class-first, (tasks, ways, n), which their functions say by
-"by class": a softmax over the classes is then about 20 times as fast. Only `Task` and `Solution`
-convert between the two; a transposed view costs nothing.
+Scores, assignments and priors are (tasks, n, ways) here, in `Rule.scores` and in `core`. Solvers,
+and the methods built on them, work class-first, (tasks, ways, n), because a softmax over the
+classes is then about 20 times as fast. What is class-first in `core`, in the rules and here has
+"by class" in its name. `Task` and `Solution` convert from one layout to the other.
 """
 
 import weakref
@@ -45,10 +45,16 @@ class Task:
         """The arguments of `Method.fit`, checked."""
         if unlabeled is None:
             unlabeled = _rows(support)[:, :0]
+        shapes = [tuple(_rows(part).shape) for part in (support, unlabeled)]
+        if len(shapes[0]) != 3 or shapes[0][::2] != shapes[1][::2]:
+            raise DataError(
+                f"support {shapes[0]} and unlabeled samples {shapes[1]} do not fit together; both "
+                "are (tasks, samples, dimensions)."
+            )
         ways = int(labels.max()) + 1
         if prior is not None:
-            rows = _rows(unlabeled)
-            prior = _checked_prior(prior, (*rows.shape[:2], ways)).to(RawRows.of(rows[:, :0]).dtype)
+            prior = _checked_prior(prior, (*shapes[1][:2], ways))
+            prior = prior.to(RawRows.of(_rows(unlabeled)[:, :0]).dtype)
         return cls(support, labels, unlabeled, ways, prior, previous)
 
     @property

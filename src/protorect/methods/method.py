@@ -29,7 +29,9 @@ class BaseMethod:
 
     def with_options(self, **changes: Any) -> Self:
         """The same method with other options, which its name lists; earlier names are accepted."""
-        changes = {self.option(name).name: value for name, value in changes.items()}
+        given, changes = changes, {self.option(name).name: changes[name] for name in changes}
+        if len(changes) < len(given):
+            raise OptionError(f"{self.name}: of {', '.join(given)} one option is given twice.")
         suffix = ",".join(f"{option}={format_value(value)}" for option, value in changes.items())
         separator = "," if ":" in self.name else ":"
         name = f"{self.name}{separator}{suffix}" if suffix else self.name
@@ -92,8 +94,8 @@ class Method(BaseMethod):
         unlabeled
             (tasks, n_unlabeled, dim); with None or without rows, the support alone counts.
         prior
-            (tasks, n_unlabeled, ways), logits of the unlabeled samples that are known beforehand;
-            they are added to those of the method. Used if `uses_prior`.
+            (tasks, n_unlabeled, ways), what is known beforehand of the unlabeled samples, as
+            logits: they are added to those of the method. Used if `uses_prior`.
         previous
             This method fitted to nearly the same tasks, to start from. Used if `uses_previous`.
         """

@@ -8,8 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from math import isfinite
-from typing import Annotated, ClassVar, Self, get_type_hints
+from typing import Annotated, ClassVar, Self, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
@@ -58,11 +57,10 @@ class Rule(ABC):
             raise DataError(f"samples of shape {tuple(given.shape)} were given, not {expected}.")
         own = next(t.dtype for t in self._tensors().values() if t.is_floating_point())
         dtype = torch.promote_types(torch.promote_types(given.dtype, torch.float32), own)
-        if dtype != own:
-            return self._with_tensors(lambda t: t.to(dtype) if t.is_floating_point() else t)._score(
-                samples
-            )
-        return self._score(samples if given.dtype == dtype else given.to(dtype))
+        if dtype == own:
+            return self._score(samples if given.dtype == dtype else given.to(dtype))
+        wider = self._with_tensors(lambda t: t.to(dtype) if t.is_floating_point() else t)
+        return wider._score(samples)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -80,31 +78,30 @@ class Rule(ABC):
     @classmethod
     def concatenate(cls, rules: Sequence[Self]) -> Self:
         """One rule of the tasks of several, which differ in nothing else."""
-        first = rules[0]
-        together = {
-            name: torch.cat([rule._tensors()[name] for rule in rules]) for name in first._tensors()
-        }
-        return replace(first, **together)
+        tensors = [rule._tensors() for rule in rules]
+        together = {name: torch.cat([one[name] for one in tensors]) for name in tensors[0]}
+        return replace(rules[0], **together)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Number]]:
         """The tensors and the numbers by name, from which `restore` makes the same rule."""
-        numbers = {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if one.name not in self._axes()
-        }
-        return self._tensors(), numbers
+        names = [one.name for one in fields(self) if one.name not in self._axes()]
+        return self._tensors(), {name: getattr(self, name) for name in names}
 
     @staticmethod
     def restore(name: str, tensors: Mapping[str, Tensor], numbers: Mapping[str, Number]) -> "Rule":
         """The rule of class `name` with this `state`; DataError if they do not belong together."""
         try:
             kind = Rule._kinds[name]
-            for value in numbers.values():
-                if not isinstance(value, Number) or not isfinite(value):
-                    raise ValueError(f"{value!r} is not a finite number")
+            if not set(tensors) <= set(kind._axes()) or set(numbers) & set(kind._axes()):
+                raise ValueError(f"tensors {sorted(tensors)}, numbers {sorted(numbers)}")
+            for field in (*tensors.values(), *numbers.values()):
+                if (
+                    not isinstance(field, Number | Tensor)
+                    or not torch.as_tensor(field).isfinite().all()
+                ):
+                    raise ValueError("not all are finite")
             return kind(**tensors, **numbers)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise DataError(f"no rule {name!r} with these fields: {error}.") from error
 
     @classmethod
@@ -112,10 +109,11 @@ class Rule(ABC):
     def _axes(cls) -> dict[str, list[str]]:
         """Names of the axes of each tensor."""
         hints = get_type_hints(cls, include_extras=True)
-        annotations = {
-            one.name: getattr(hints[one.name], "__metadata__", ()) for one in fields(cls)
+        return {
+            one.name: hints[one.name].__metadata__[0].split()
+            for one in fields(cls)
+            if get_origin(hints[one.name]) is Annotated
         }
-        return {name: given[0].split() for name, given in annotations.items() if given}
 
     def _tensors(self) -> dict[str, Tensor]:
         tensors = {name: getattr(self, name) for name in self._axes()}
