@@ -20,7 +20,7 @@ def plain_laplacian_shot(features: Tensor, episodes: Episodes) -> Tensor:
 
 
 def _predict(
-    support: Tensor, query: Tensor, weight: float = 1.0, neighbours: int = 2, rounds: int = 20
+    support: Tensor, query: Tensor, weight: float = 1.0, neighbors: int = 2, iterations: int = 20
 ) -> Tensor:
     support, query = normalize(support, dim=-1), normalize(query, dim=-1)  # (way, shot, dim)
     query = query + support.mean(dim=(0, 1)) - query.mean(dim=0)
@@ -28,9 +28,9 @@ def _predict(
     distances = torch.cdist(query, prototypes) ** 2  # (n_query, way)
     between = torch.cdist(query, query).fill_diagonal_(torch.inf)
     graph = torch.zeros_like(between)
-    graph.scatter_(1, between.topk(min(neighbours, len(query) - 1), largest=False).indices, 1.0)
+    graph.scatter_(1, between.topk(min(neighbors, len(query) - 1), largest=False).indices, 1.0)
     shares = torch.softmax(-distances, dim=1)
-    for _ in range(rounds):
+    for _ in range(iterations):
         shares = torch.softmax(-distances + weight * graph @ shares, dim=1)
     return shares.argmax(dim=1)
 

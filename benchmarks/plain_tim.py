@@ -41,6 +41,6 @@ def _predict(support: Tensor, labels: Tensor, query: Tensor, iterations: int) ->
     return _logits(query, prototypes.detach()).argmax(1)
 
 
-def _logits(samples: Tensor, prototypes: Tensor, temperature: float = 15.0) -> Tensor:
+def _logits(samples: Tensor, prototypes: Tensor, scale: float = 15.0) -> Tensor:
     squares = (prototypes**2).sum(1) + (samples**2).sum(1)[:, None]
-    return temperature * (samples @ prototypes.T - squares / 2)
+    return scale * (samples @ prototypes.T - squares / 2)

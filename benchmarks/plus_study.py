@@ -29,11 +29,11 @@ COMPARED = (
 WITHOUT = (
     f"{PLUS}:tolerance=0.000001",  # never the balanced assumption
     f"{PLUS}:tolerance=1000000",  # always the balanced assumption
-    f"{PLUS}:steps=1",  # no regression
-    f"{PLUS}:steps=30",  # the regression solved
+    f"{PLUS}:regression_iterations=1",  # no regression
+    f"{PLUS}:regression_iterations=30",  # the regression solved
     f"{PLUS}:held_out=false",  # always the regression
-    f"{PLUS}:rounds=1",
-    f"{PLUS}:rounds=10",
+    f"{PLUS}:iterations=1",
+    f"{PLUS}:iterations=10",
     f"{PLUS}:joining=100000",  # all predicted queries join
     f"{PLUS}:power=0",  # all that join have equal weights
 )
