@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import Parameters
-from protorect.core.functional import Features
+from protorect.core.functional import Features, membership, predictions
 from protorect.core.unit_rows import UnitRows
 from protorect.errors import DataError, OptionError, unknown_name
 from protorect.methods import (
@@ -31,9 +31,12 @@ from protorect.methods import (
     PICTURE_METHODS,
     Method,
     PictureMethod,
+    Solution,
+    Task,
     chosen_methods,
     chosen_with_pictures,
 )
+from protorect.methods.interface import assignment_rule
 
 Function = Callable[[Tensor, Tensor, Tensor, int], Tensor]
 Spec = str | Method | PictureMethod | Function
@@ -48,13 +51,13 @@ class OwnMethod(Method):
     scores (tasks, m, ways), higher is better.
     """
 
-    def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:
-        """Score the queries, (tasks, n_query, ways), and check the scores."""
-        ways = int(labels.max()) + 1
+    def solve(self, task: Task) -> Solution:
+        """Score the queries, check the scores, and assign each query to its class."""
+        ways = task.ways
         # Copies that the function may change, and through which it may take gradients.
         with torch.inference_mode(False), torch.enable_grad():
-            own_support, own_query = _float32(support), _float32(query)
-            own_labels = labels.expand(own_support.shape[:2]).clone()
+            own_support, own_query = _float32(task.support), _float32(task.unlabeled)
+            own_labels = task.labels.expand(own_support.shape[:2]).clone()
             with _failures(f"{self.name} failed", _file_of(self.function)):
                 scores = self.function(own_support, own_labels, own_query, ways)
         if not isinstance(scores, Tensor) or scores.is_complex():
@@ -68,7 +71,9 @@ class OwnMethod(Method):
             )
         if scores.isnan().any():
             raise DataError(f"{self.name} returned {int(scores.isnan().sum())} scores of NaN.")
-        return scores.detach().to(own_query)
+        scores = scores.detach().to(own_query)
+        predicted = membership(predictions(scores), ways)
+        return Solution(scores, lambda: assignment_rule(task, predicted))
 
 
 def resolve_methods(
@@ -119,7 +124,8 @@ def _own_method(spec: str | Function) -> OwnMethod:
         function, name = _load_function(spec), spec
     else:
         function, name = spec, getattr(spec, "__name__", type(spec).__name__)
-    return OwnMethod(name, function, Parameters(), "a function of the user", "transductive")
+    described = name, function, Parameters(), "a function of the user"
+    return OwnMethod(*described, "transductive", has_rule=False)
 
 
 def _load_function(spec: str) -> Function:

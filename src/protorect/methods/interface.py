@@ -16,7 +16,7 @@ from torch import Tensor
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import RawRows, Rows, UnitRows
 from protorect.errors import DataError
-from protorect.methods.rules import Rule
+from protorect.methods.rules import CosineRule, Rule, assigned_means
 
 _EXCLUDED = -1e4  # logit of a class that a prior excludes: finite, and 0 after a softmax
 _SMALLEST_SCALE = 1e-6
@@ -146,6 +146,16 @@ class Fitted:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_unlabeled": None}  # a copy does not know the samples
+
+
+def assignment_rule(task: Task, p: Tensor) -> CosineRule:
+    """For methods without a rule of their own: cosines with the means of the assigned samples.
+
+    p (tasks, n_unlabeled, ways) are the shares of the unlabeled samples in the classes, or a mask.
+    """
+    support, unlabeled = task.unit_rows()
+    p = p.mT.to(unlabeled.dtype)
+    return CosineRule(assigned_means(support, task.members_by_class(), unlabeled, p))
 
 
 def with_prior(scores: Tensor, prior: Tensor | None) -> Tensor:

@@ -19,9 +19,9 @@ from torch.nn.functional import pad
 from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import basic_prototypes
 from protorect.methods._solvers.gram import joint_cosines, nearest_neighbors
-from protorect.methods.interface import Solution, Task
+from protorect.methods.interface import Solution, Task, assignment_rule
 from protorect.methods.method import register
-from protorect.methods.rules import CosineRule, assigned_means
+from protorect.methods.rules import CosineRule
 
 
 class LabelPropagationOptions(Parameters):
@@ -60,8 +60,7 @@ def label_propagation(task: Task, options: LabelPropagationOptions) -> Solution 
         return CosineRule(basic_prototypes(task.support, task.labels, task.ways))
     support, unlabeled = task.unit_rows()
     graph = _graph(joint_cosines(support, unlabeled), options)
-    members = task.members_by_class()
-    start = pad(members.mT, (0, 0, 0, unlabeled.n))  # (tasks, n, ways)
+    start = pad(task.members_by_class().mT, (0, 0, 0, unlabeled.n))  # (tasks, n, ways)
     system = graph.mul_(-options.alpha)  # I - alpha S, with eigenvalues in 1 - alpha .. 1 + alpha
     system.diagonal(dim1=-2, dim2=-1).add_(1)
     scores = torch.cholesky_solve(start, torch.linalg.cholesky(system))[:, support.n :]
@@ -69,7 +68,7 @@ def label_propagation(task: Task, options: LabelPropagationOptions) -> Solution 
     def rule() -> CosineRule:
         received = scores.clamp_min(0)
         total = received.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
-        return CosineRule(assigned_means(support, members, unlabeled, (received / total).mT))
+        return assignment_rule(task, received / total)
 
     return Solution(scores, rule)
 

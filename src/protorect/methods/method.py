@@ -40,13 +40,13 @@ class BaseMethod:
 
     def option(self, name: str) -> Parameter:
         """The option of this name, or of this earlier name."""
-        options: tuple[Parameter, ...] = self.options.parameters()
-        if not options:
+        known: dict[str, Parameter] = {one.name: one for one in self.options.parameters()}
+        if not known:
             raise OptionError(f"{self.name} has no options, {name!r} was given.")
-        for option in options:
-            if name in (option.name, *option.aliases):
-                return option
-        raise unknown_name(f"option of {self.name}", name, [option.name for option in options])
+        present = self.options.canonical(name)
+        if present not in known:
+            raise unknown_name(f"option of {self.name}", name, known)
+        return known[present]
 
 
 @dataclass(frozen=True)
@@ -103,16 +103,17 @@ class Method(BaseMethod):
         task = Task.of(support, labels, unlabeled, prior, start)
         if previous is not None:
             self._check_previous(previous, task)
-        return Fitted(self.name, task, self._solve(task))
+        return Fitted(self.name, task, self.solve(task))
 
     def __call__(self, support: Features, labels: Tensor, query: Features) -> Tensor:
         """The scores of the queries, (tasks, n_query, ways): `fit(...).scores(query)`.
 
         No rule for new samples is made, so that it is faster.
         """
-        return self._solve(Task.of(support, labels, query)).scores
+        return self.solve(Task.of(support, labels, query)).scores
 
-    def _solve(self, task: Task) -> Solution:
+    def solve(self, task: Task) -> Solution:
+        """What `fit` computes."""
         result = self.function(task, self.options)
         if isinstance(result, Rule):
             return Solution(result.scores(task.unlabeled), lambda: result)
