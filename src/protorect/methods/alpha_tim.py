@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import parameter
-from protorect.methods._solvers.blocks import Block, blockwise
+from protorect.methods._solvers.blocks import Block, BlockSolution, blockwise
 from protorect.methods.method import register
-from protorect.methods.rules import DistanceRule
 from protorect.methods.tim import TimOptions, adapt_prototypes
 
 _FEW_SHOTS, _MANY_SHOTS = 1, 5  # for which the paper gives alpha
@@ -50,7 +49,7 @@ class AlphaTimOptions(TimOptions):
     uses_previous=True,
 )
 @blockwise(in_cache=True)
-def alpha_tim(block: Block, options: AlphaTimOptions) -> tuple[Tensor, DistanceRule]:
+def alpha_tim(block: Block, options: AlphaTimOptions) -> BlockSolution:
     """Log-probabilities."""
     alpha = options.alpha_for(block.n_support / block.members.shape[-2])
     factor = alpha / (alpha - 1)

@@ -32,6 +32,7 @@ class Task:
     ways: int
     prior: Tensor | None = None  # (tasks, n_unlabeled, ways), logits; the highest of a sample is 0
     previous: Rule | None = None  # of an earlier fit of the same method, to start from
+    needs_rule: bool = True  # False where only the unlabeled samples are to be scored
 
     @classmethod
     def of(
@@ -41,6 +42,7 @@ class Task:
         unlabeled: Features | None,
         prior: Tensor | None = None,
         previous: Rule | None = None,
+        needs_rule: bool = True,
     ) -> Self:
         """The arguments of `Method.fit`, checked."""
         if unlabeled is None:
@@ -55,7 +57,7 @@ class Task:
         if prior is not None:
             prior = _checked_prior(prior, (*shapes[1][:2], ways))
             prior = prior.to(RawRows.of(_rows(unlabeled)[:, :0]).dtype)
-        return cls(support, labels, unlabeled, ways, prior, previous)
+        return cls(support, labels, unlabeled, ways, prior, previous, needs_rule)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -95,7 +97,7 @@ class Solution(NamedTuple):
     """What a method has found out about a batch of tasks."""
 
     scores: Tensor  # (tasks, n_unlabeled, ways) of the unlabeled samples
-    rule: Callable[[], Rule]  # makes the rule for new samples, which evaluation does not need
+    rule: Callable[[], Rule]  # makes the rule for new samples; not called if the task needs none
 
     @classmethod
     def by_class(cls, scores: Tensor, rule: Callable[[], Rule]) -> Self:

@@ -110,7 +110,7 @@ class Method(BaseMethod):
 
         No rule for new samples is made, so that it is faster.
         """
-        return self.solve(Task.of(support, labels, query)).scores
+        return self.solve(Task.of(support, labels, query, needs_rule=False)).scores
 
     def solve(self, task: Task) -> Solution:
         """What `fit` computes."""

@@ -19,7 +19,7 @@ from torch import Tensor
 from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features
 from protorect.core.unit_rows import RawRows, UnitRows, inverse, row_norms
-from protorect.methods._solvers.blocks import Block, blockwise
+from protorect.methods._solvers.blocks import Block, BlockSolution, blockwise
 from protorect.methods._solvers.gram import span_of
 from protorect.methods._solvers.sinkhorn import balance_exactly
 from protorect.methods.method import register
@@ -69,7 +69,7 @@ class PtMapRule(Rule):
 
 @register("pt-map", PtMapOptions(), "transductive", "power transform, then balanced assignment")
 @blockwise()
-def pt_map(block: Block, options: PtMapOptions) -> tuple[Tensor, PtMapRule]:
+def pt_map(block: Block, options: PtMapOptions) -> BlockSolution:
     """Log-probabilities."""
     members, n_support, n_query = block.members, block.n_support, block.n_unlabeled
     # Fewer queries than classes cannot be balanced, and their mean is not that of the classes.
@@ -92,7 +92,7 @@ def pt_map(block: Block, options: PtMapOptions) -> tuple[Tensor, PtMapRule]:
             weights = torch.cat([members, log_p.exp()], dim=-1)
             weights /= weights.sum(dim=-1, keepdim=True)
             centers.lerp_(span.combine(weights), options.rate)
-    return log_p, PtMapRule(
+    return log_p, lambda: PtMapRule(
         span.vectors(centers),
         mean.squeeze(1),
         potentials.squeeze(-1).to(mean.dtype),

@@ -18,7 +18,7 @@ from torch import Tensor
 from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import normalize
 from protorect.methods._solvers.adam import Adam, logit_gradient
-from protorect.methods._solvers.blocks import Block, blockwise, class_mean_weights
+from protorect.methods._solvers.blocks import Block, BlockSolution, blockwise, class_mean_weights
 from protorect.methods.method import register
 from protorect.methods.rules import LinearRule
 
@@ -36,7 +36,7 @@ class TftHeadOptions(Parameters):
 
 @register("tft-head", TftHeadOptions(), "transductive", "head fine-tuned on support and queries")
 @blockwise(in_cache=True)
-def tft_head(block: Block, options: TftHeadOptions) -> tuple[Tensor, LinearRule]:
+def tft_head(block: Block, options: TftHeadOptions) -> BlockSolution:
     """Logits."""
     samples, members, scale = block.samples, block.members, options.scale
     n_support, n_query = block.n_support, block.n_unlabeled
@@ -55,4 +55,4 @@ def tft_head(block: Block, options: TftHeadOptions) -> tuple[Tensor, LinearRule]
         optimizers[0].step(torch.baddbmm(weights, by_logits, samples, beta=0, alpha=1 / n_query))
         optimizers[1].step(by_logits.sum(dim=-1, keepdim=True) * (scale / n_query))
         torch.baddbmm(biases, weights, samples.mT, beta=scale, out=logits)
-    return logits[..., n_support:], LinearRule(scale * weights, scale * biases.squeeze(-1))
+    return logits[..., n_support:], lambda: LinearRule(scale * weights, scale * biases[..., 0])

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
 from protorect.methods._solvers.adam import Adam, QueryGradient, logit_gradient
-from protorect.methods._solvers.blocks import Block, blockwise, class_mean_weights
+from protorect.methods._solvers.blocks import Block, BlockSolution, blockwise, class_mean_weights
 from protorect.methods.method import register
 from protorect.methods.rules import DistanceRule
 
@@ -57,7 +57,7 @@ class TimOptions(InformationOptions):
     uses_previous=True,
 )
 @blockwise(in_cache=True)
-def tim(block: Block, options: TimOptions) -> tuple[Tensor, DistanceRule]:
+def tim(block: Block, options: TimOptions) -> BlockSolution:
     """Log-probabilities."""
 
     def query_gradient(p: Tensor, logits: Tensor, out: Tensor) -> None:
@@ -73,7 +73,7 @@ def tim(block: Block, options: TimOptions) -> tuple[Tensor, DistanceRule]:
 
 def adapt_prototypes(
     block: Block, options: TimOptions, query_gradient: QueryGradient
-) -> tuple[Tensor, DistanceRule]:
+) -> BlockSolution:
     """Minimize the cross-entropy and the term on the queries over the prototypes, by Adam.
 
     Returns log-probabilities of the queries (tasks, ways, n_query) and the prototypes' rule.
@@ -109,4 +109,4 @@ def adapt_prototypes(
         adam.step(gradient)
     update_logits()
     log_p = torch.log_softmax(logits[..., n_support:], dim=1)
-    return log_p, DistanceRule(prototypes, scale=tau / 2)
+    return log_p, lambda: DistanceRule(prototypes, scale=tau / 2)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from protorect._utils.parameters import parameter
-from protorect.methods._solvers.blocks import Block, blockwise
+from protorect.methods._solvers.blocks import Block, BlockSolution, blockwise
 from protorect.methods._solvers.gram import span_of
 from protorect.methods.method import register
 from protorect.methods.rules import DistanceRule
@@ -31,7 +31,7 @@ class TimAdmOptions(InformationOptions):
     "tim-adm", TimAdmOptions(), "transductive", "as tim, by updates in closed form", uses_prior=True
 )
 @blockwise()
-def tim_adm(block: Block, options: TimAdmOptions) -> tuple[Tensor, DistanceRule]:
+def tim_adm(block: Block, options: TimAdmOptions) -> BlockSolution:
     """Log-probabilities."""
     span, members, n_support = span_of(block.samples), block.members, block.n_support
     weights = members.new_full((span.n,), n_support / max(block.n_unlabeled, 1))
@@ -55,7 +55,7 @@ def tim_adm(block: Block, options: TimAdmOptions) -> tuple[Tensor, DistanceRule]
         prototypes += span.combine(targets - p)
         prototypes /= targets.sum(dim=-1, keepdim=True)
     log_p = log_probabilities()[..., n_support:]
-    return log_p, DistanceRule(span.vectors(prototypes), scale=options.scale / 2)
+    return log_p, lambda: DistanceRule(span.vectors(prototypes), scale=options.scale / 2)
 
 
 def _targets(log_p: Tensor, options: TimAdmOptions) -> Tensor:

@@ -39,8 +39,9 @@ class Block:
         return self.samples.shape[1] - self.n_support
 
 
-# Scores by class (tasks, ways, n_unlabeled) and the rule for new samples, of a block and options.
-BlockFunction = Callable[[Block, Any], tuple[Tensor, Rule]]
+# Scores by class (tasks, ways, n_unlabeled), and a function that makes the rule for new samples.
+BlockSolution = tuple[Tensor, Callable[[], Rule]]
+BlockFunction = Callable[[Block, Any], BlockSolution]  # of a block and options
 
 
 def blockwise(*, in_cache: bool = False) -> Callable[[BlockFunction], Callable[..., Solution]]:
@@ -55,9 +56,13 @@ def blockwise(*, in_cache: bool = False) -> Callable[[BlockFunction], Callable[.
         @torch.no_grad()
         def method(task: Task, options: Any) -> Solution:
             max_bytes = torch.get_num_threads() * _CACHE_BYTES if in_cache else _MAX_BYTES
-            solved = [function(block, options) for block in blocks(task, max_bytes)]
-            scores, rules = zip(*solved, strict=True)
-            return Solution.by_class(torch.cat(scores), lambda: rules[0].concatenate(rules))
+            scores, rules = [], []
+            for block in blocks(task, max_bytes):
+                of_block, make_rule = function(block, options)
+                scores.append(of_block)
+                if task.needs_rule:
+                    rules.append(make_rule())  # now: it may need the samples of the block
+            return Solution.by_class(torch.cat(scores), lambda: Rule.concatenate(rules))
 
         return method
 
