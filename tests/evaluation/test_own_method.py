@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from helpers.random_tasks import random_tasks
 from protorect import DataError, OptionError, evaluate, sample_episodes
 from protorect.cli import main
+from protorect.evaluation.own_method import resolve_methods
 
 FILE = """
 import torch
@@ -72,6 +74,24 @@ def test_a_function_gets_raw_features_and_is_evaluated_beside_the_methods(featur
     assert (own.method, known.method) == ("nearest_mean", "protonet")
     assert own.accuracy == pytest.approx(known.accuracy, abs=0.05)
     assert evaluate(features, labels, nearest_mean, shot=1, episodes=5)[0].method == own.method
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_function_is_fitted_like_any_method(dtype):
+    support, labels, query = random_tasks((2, 1, 3), 30, dtype=dtype)
+    (own,) = resolve_methods(nearest_mean)
+    fitted = own.fit(support, labels, query)
+    assert torch.equal(fitted.scores(query), own(support, labels, query))
+    assert not own.has_rule
+    # New samples are compared with the means of the support and of the queries of each class.
+    unit, of_query = torch.nn.functional.normalize, fitted.scores(query).argmax(dim=-1)
+    for task in range(3):
+        rows = unit(torch.cat([support[task], query[task]]).double(), dim=-1)
+        classes = torch.cat([labels, of_query[task]])
+        means = torch.stack([rows[classes == way].mean(dim=0) for way in range(3)])
+        expected = unit(query[task].double(), dim=-1) @ unit(means, dim=-1).T
+        new = fitted.scores(query.clone())[task].double()
+        torch.testing.assert_close(new, expected, atol=1e-5, rtol=0)
 
 
 def test_a_function_may_change_its_arguments_and_take_gradients(feature_set):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from protorect.methods import METHODS, PICTURE_METHODS
-from protorect.methods.description import about
+from protorect.methods.description import about, method_text
 
 EVERY_METHOD = METHODS | PICTURE_METHODS
 
@@ -24,3 +24,13 @@ def test_title_source_and_assumptions_are_given(name):
     assert re.search(r"\b(19|20)\d\d\b", source)
     assert any(paragraph.startswith("Assumes") for paragraph in others)
     assert EVERY_METHOD[name].summary[0].islower()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_text_says_what_fit_can_do(name):
+    method, text = METHODS[name], " ".join(method_text(METHODS[name]).split())
+    assert ("It has a rule for new samples." in text) == method.has_rule
+    assert ("It has no rule for new samples." in text) != method.has_rule
+    ignored = text.partition("It ignores ")[2].partition(".")[0]
+    assert ("`prior`" in ignored) != method.uses_prior
+    assert ("`previous`" in ignored) != method.uses_previous

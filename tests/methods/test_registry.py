@@ -6,7 +6,7 @@ import torch
 
 from protorect import METHODS, OptionError, method
 from protorect.core.functional import Options
-from protorect.methods import PAPER, PICTURE_METHODS, chosen_methods
+from protorect.methods import PAPER, PICTURE_METHODS, chosen_methods, get_method
 from reference import rectification as reference
 
 
@@ -80,3 +80,34 @@ def test_an_unknown_method_or_option_is_refused(spec, message):
     with pytest.raises(OptionError) as error:
         method(spec)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "present"),
+    [
+        ("soft-kmeans:rounds=3,normalise=true", "soft-kmeans:iterations=3,normalize=true"),
+        ("label-propagation:neighbours=3", "label-propagation:neighbors=3"),
+        ("laplacian-shot:neighbours=3,rounds=2", "laplacian-shot:neighbors=3,iterations=2"),
+        ("simpleshot:centre=support", "simpleshot:center=support"),
+        ("tft-head:steps=3", "tft-head:iterations=3"),
+        ("tim:temperature=3.0", "tim:scale=3.0"),
+        ("alpha-tim:temperature=3.0", "alpha-tim:scale=3.0"),
+        ("tim-adm:temperature=3.0", "tim-adm:scale=3.0"),
+        ("pt-map:steps=3,prior=free", "pt-map:iterations=3,proportions=free"),
+        ("bd-cspn-plus:rounds=2,steps=3", "bd-cspn-plus:iterations=2,regression_iterations=3"),
+    ],
+)
+def test_earlier_names_of_options_are_accepted(earlier, present):
+    assert method(earlier) == method(present)
+    assert method(earlier).name == present
+
+
+def test_an_option_given_by_two_of_its_names_is_refused():
+    with pytest.raises(OptionError, match="given twice"):
+        method("tft-head:steps=3,iterations=4")
+    with pytest.raises(OptionError, match="given twice"):
+        METHODS["tft-head"].with_options(steps=3, iterations=4)
+
+
+def test_get_method_is_another_name():
+    assert get_method("bd-cspn:z=4") == method("bd-cspn:z=4")
