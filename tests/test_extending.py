@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 import protorect
+from protorect._utils.parameters import Parameters
 from protorect.backbones.base import Backbone
 from protorect.backbones.registry import BACKBONES, BackboneSpec
 from protorect.cli import COMMANDS, main
@@ -20,6 +21,8 @@ from protorect.images.archives import list_pictures
 from protorect.labeling.exports import FORMATS
 from protorect.labeling.prediction import Prediction
 from protorect.labeling.predictions import Predictions
+from protorect.methods.method import METHODS, register
+from protorect.methods.rules import CosineRule
 
 
 @pytest.fixture
@@ -32,6 +35,24 @@ def add_module(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
 
     return add
+
+
+def test_a_method(monkeypatch, feature_set, capsys):
+    monkeypatch.setitem(METHODS, "toy", None)  # taken out again after the test
+
+    @register("toy", Parameters(), "inductive", "the first sample of each class")
+    def toy(task, options):
+        """First samples of the classes; labels are 0, 1, ... and again."""
+        return CosineRule(task.unit_rows()[0].rows[:, : task.ways])
+
+    support, labels = torch.eye(3)[None], torch.arange(3)
+    assert METHODS["toy"].fit(support, labels).scores(support).argmax(dim=-1).tolist() == [
+        [0, 1, 2]
+    ]
+    toy_result, cspn = protorect.evaluate(*feature_set, ["toy", "cspn"], shot=1, episodes=20)
+    assert (toy_result.predictions == cspn.predictions).all()
+    assert main(["methods"]) == 0
+    assert "the first sample of each class" in capsys.readouterr().out
 
 
 def test_a_backbone(monkeypatch):
