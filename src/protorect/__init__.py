@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getatt
     from protorect.errors import (
         ProtorectError as ProtorectError,
     )
+    from protorect.estimators.few_shot import FewShotClassifier as FewShotClassifier
     from protorect.estimators.prototypes import BDCSPN as BDCSPN
     from protorect.estimators.prototypes import CSPN as CSPN
     from protorect.evaluation.episodes import (
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 # `protorect --help` need not wait for torch.
 _NAMES = {
     "errors": ("DataError", "MissingExtraError", "OptionError", "ProtorectError"),
+    "estimators.few_shot": ("FewShotClassifier",),
     "estimators.prototypes": ("BDCSPN", "CSPN"),
     "evaluation.episodes": ("Episodes", "sample_episodes"),
     "evaluation.evaluate": ("evaluate",),
