@@ -187,7 +187,7 @@ def test_grid_search_pipeline_and_clone():
         ({"method": "bd-cspn:y=3"}, "unknown option of bd-cspn 'y'"),
         ({"method": "tft"}, "fine-tunes the network on pictures"),
         ({"method": 3}, "3 is no method"),
-        ({"calibrate": "yes"}, "calibrate is 'yes'; it must be True or False"),
+        ({"calibrate": "yes"}, "calibrate is 'yes'; it must be true or false"),
     ],
 )
 def test_wrong_parameters_are_refused_by_fit(parameters, message):

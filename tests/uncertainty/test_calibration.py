@@ -39,12 +39,18 @@ def test_the_temperature_scales_with_the_scores():
     assert large == pytest.approx(1000 * small, rel=0.01)
 
 
-@pytest.mark.parametrize("shots", [1, 2, 5])
+@pytest.mark.parametrize("shots", [1, 2, 5, 40])
 def test_every_example_is_held_out_once(shots):
     support, labels, unlabeled, _ = map(torch.from_numpy, task(shots=shots))
-    method = METHODS["bd-cspn-classes"]
+    method, tasks = METHODS["bd-cspn-classes"], []
     scores = method(support[None], labels, unlabeled[None])[0]
-    held_out = hold_out(method, method, support, labels, unlabeled, scores)
+
+    def counted(*task):
+        tasks.append(task)
+        return method(*task)
+
+    held_out = hold_out(counted, counted, support, labels, unlabeled, scores)
+    assert len(tasks) <= 2 * calibration.TASKS
     assert held_out.scores.shape == (6 * shots, 6)
     assert sorted(held_out.labels.tolist()) == sorted(labels.tolist())
     assert (held_out.scores.argmax(dim=1) == held_out.labels).float().mean() > 0.7

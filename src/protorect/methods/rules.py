@@ -40,6 +40,8 @@ class Rule(ABC):
             expected = tuple(sizes[axis] for axis in self._axes()[name])
             if tuple(tensor.shape) != expected:
                 raise ValueError(f"{name} has shape {tuple(tensor.shape)} instead of {expected}")
+            # Products are rounded depending on memory layout; a file keeps only this one.
+            object.__setattr__(self, name, tensor.contiguous())
 
     @abstractmethod
     def _score(self, samples: Features) -> Tensor:

@@ -101,7 +101,8 @@ def hold_out(
             continue
         is_held_out = torch.zeros(len(labels), dtype=torch.bool)
         is_held_out[group] = True
-        replaced = [label for label in labels[group].tolist() if label in replacements]
+        held_out_classes = dict.fromkeys(labels[group].tolist())
+        replaced = [label for label in held_out_classes if label in replacements]
         rows = labels.new_tensor([replacements[label] for label in replaced])
         is_query = torch.ones(len(unlabeled), dtype=torch.bool)
         is_query[rows] = False
@@ -131,11 +132,14 @@ def _replacements(scores: Tensor) -> dict[int, int]:
 
 
 def _groups(labels: Tensor) -> list[list[int]]:
-    """Examples that are held out together: at most one per class, in about TASKS groups."""
+    """Examples that are held out together, in about TASKS groups.
+
+    A group has at most one example of a class that has TASKS or fewer.
+    """
     by_shot: defaultdict[int, list[int]] = defaultdict(list)  # the n-th example of every class
     seen = Counter[int]()
     for i, label in enumerate(labels.tolist()):
-        by_shot[seen[label]].append(i)
+        by_shot[seen[label] % TASKS].append(i)
         seen[label] += 1
     size = -(-len(labels) // TASKS)
     return [shot[i : i + size] for shot in by_shot.values() for i in range(0, len(shot), size)]
