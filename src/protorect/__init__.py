@@ -1,6 +1,6 @@
 """Few-shot image classification by prototype rectification (BD-CSPN).
 
-clf = protorect.BDCSPN().fit(X_support, y_support, X_unlabeled=X_query)
+clf = protorect.FewShotClassifier().fit(X_support, y_support, X_unlabeled=X_query)
 clf.transduction_
 
 results = protorect.evaluate(features, labels, methods=["cspn", "bd-cspn"], shot=[1, 5])
@@ -12,48 +12,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getattr__
+    from protorect.datasets.prepare import prepare as prepare
+    from protorect.embedding.extract import extract as extract
     from protorect.errors import (
         DataError as DataError,
-    )
-    from protorect.errors import (
         MissingExtraError as MissingExtraError,
-    )
-    from protorect.errors import (
         OptionError as OptionError,
-    )
-    from protorect.errors import (
+        PartialError as PartialError,
         ProtorectError as ProtorectError,
     )
     from protorect.estimators.few_shot import FewShotClassifier as FewShotClassifier
-    from protorect.estimators.prototypes import BDCSPN as BDCSPN
-    from protorect.estimators.prototypes import CSPN as CSPN
+    from protorect.estimators.prototypes import BDCSPN as BDCSPN, CSPN as CSPN
+    from protorect.evaluation.compare import compare as compare
     from protorect.evaluation.episodes import (
         Episodes as Episodes,
-    )
-    from protorect.evaluation.episodes import (
         sample_episodes as sample_episodes,
     )
     from protorect.evaluation.evaluate import evaluate as evaluate
     from protorect.evaluation.features import (
         FeatureTable as FeatureTable,
-    )
-    from protorect.evaluation.features import (
         load_features as load_features,
-    )
-    from protorect.evaluation.features import (
         save_features as save_features,
     )
     from protorect.evaluation.result import Result as Result
     from protorect.labeling.classifier import (
         ImageClassifier as ImageClassifier,
-    )
-    from protorect.labeling.classifier import (
         sort_images as sort_images,
     )
     from protorect.labeling.predictions import Predictions as Predictions
-    from protorect.methods import METHODS as METHODS
-    from protorect.methods import Method as Method
-    from protorect.methods import method as method
+    from protorect.methods import (
+        METHODS as METHODS,
+        Fitted as Fitted,
+        Method as Method,
+        get_method as get_method,
+        method as method,
+    )
+    from protorect.training.config import TrainingConfig as TrainingConfig
+    from protorect.training.loop import train as train
     from protorect.uncertainty.thresholds import Thresholds as Thresholds
 
 __version__ = "0.1.0"
@@ -61,16 +56,21 @@ __version__ = "0.1.0"
 # The public names of each module, which is imported when one of them is first used, so that
 # `protorect --help` need not wait for torch.
 _NAMES = {
-    "errors": ("DataError", "MissingExtraError", "OptionError", "ProtorectError"),
+    "errors": ("DataError", "MissingExtraError", "OptionError", "PartialError", "ProtorectError"),
+    "datasets.prepare": ("prepare",),
+    "embedding.extract": ("extract",),
     "estimators.few_shot": ("FewShotClassifier",),
     "estimators.prototypes": ("BDCSPN", "CSPN"),
+    "evaluation.compare": ("compare",),
     "evaluation.episodes": ("Episodes", "sample_episodes"),
     "evaluation.evaluate": ("evaluate",),
     "evaluation.features": ("FeatureTable", "load_features", "save_features"),
     "evaluation.result": ("Result",),
     "labeling.classifier": ("ImageClassifier", "sort_images"),
     "labeling.predictions": ("Predictions",),
-    "methods": ("METHODS", "Method", "method"),
+    "methods": ("METHODS", "Fitted", "Method", "get_method", "method"),
+    "training.config": ("TrainingConfig",),
+    "training.loop": ("train",),
     "uncertainty.thresholds": ("Thresholds",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

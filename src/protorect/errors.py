@@ -67,7 +67,14 @@ class MissingExtraError(ProtorectError):
 
 
 class PartialError(ProtorectError):
-    """Work that stopped before its end; its results so far are kept."""
+    """Work that stopped before its end; its results so far are kept.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> issubclass(protorect.PartialError, protorect.ProtorectError)
+    True
+    """
 
 
 @contextmanager

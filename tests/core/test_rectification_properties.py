@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from torch import Tensor
 
 from protorect.core import functional

@@ -9,6 +9,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from helpers.pictures import class_folders, contents, encoded
 from protorect.datasets.packed import PackedDataset
@@ -303,3 +304,13 @@ def test_progress_counts_pictures(root, out):
 def test_the_crop_padding_scales_with_the_size(root, out):
     prepare("folder", root, out, size=8)
     assert PackedDataset.open(out).crop_padding == 1
+
+
+def test_a_constant_channel_has_a_standard_deviation_of_one(tmp_path):
+    """Networks divide by it."""
+    for name, shade in (("a", 10), ("b", 200)):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        Image.new("RGB", (28, 28), (shade, 0, 255)).save(tmp_path / "pictures" / name / "1.png")
+    packed = prepare("folder", tmp_path / "pictures", tmp_path / "out", split=(1.0, 0.0, 0.0))
+    assert packed.std[0] == pytest.approx(95 / 255)
+    assert packed.std[1:] == (1.0, 1.0)

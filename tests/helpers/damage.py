@@ -4,8 +4,7 @@ import contextlib
 import os
 import time
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 
 from protorect.errors import ProtorectError
 

@@ -16,8 +16,7 @@ from helpers.sorting import fill, picture, predicted, undo, unplaced
 from protorect._utils.files import sha256_of_file
 from protorect.cli import main
 from protorect.errors import DataError, OptionError, PartialError
-from protorect.sorting import folder as folders
-from protorect.sorting import placing
+from protorect.sorting import folder as folders, placing
 from protorect.sorting.folder import check_folder_names, open_folder
 
 MODES = ["link", "copy", "move"]

@@ -25,11 +25,7 @@ from protorect.paper.experiments import (
     EXPERIMENTS,
     Experiment,
     MeasurementOptions,
-)
-from protorect.paper.experiments import (
     experiment as experiment_named,
-)
-from protorect.paper.experiments import (
     run as run_experiment,
 )
 from protorect.paper.feature_sets import FeatureFolder

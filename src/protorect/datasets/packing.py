@@ -202,5 +202,6 @@ def _keep_rows(path: Path, kept: list[slice]) -> None:
 
 def _mean_and_std(sums: NDArray[np.int64], count: int) -> tuple[list[float], list[float]]:
     mean = sums[0] / count
-    variance = np.maximum(sums[1] / count - mean**2, 0)
-    return (mean / 255).tolist(), (np.sqrt(variance) / 255).tolist()
+    std = np.sqrt(np.maximum(sums[1] / count - mean**2, 0)) / 255
+    # A constant channel has no scale; networks divide by the standard deviation.
+    return (mean / 255).tolist(), np.where(std > 0, std, 1.0).tolist()

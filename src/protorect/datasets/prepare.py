@@ -72,6 +72,25 @@ def prepare(
         published split; a folder has that of its train, val and test folders or 0.64, 0.16, 0.2.
     progress
         Called with the number of pictures done and the number of all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> import protorect
+    >>> scratch = tempfile.TemporaryDirectory()
+    >>> folder = Path(scratch.name)
+    >>> for name in ("red", "green", "blue", "black"):
+    ...     (folder / "pictures" / name).mkdir(parents=True)
+    ...     for number in range(3):
+    ...         Image.new("RGB", (32, 32), name).save(folder / "pictures" / name / f"{number}.png")
+    >>> packed = protorect.prepare(
+    ...     "folder", folder / "pictures", folder / "packed", size=28, workers=1
+    ... )
+    >>> packed.splits, packed.split("train").images.shape
+    (('train', 'val', 'test'), (6, 28, 28, 3))
+    >>> scratch.cleanup()
     """
     PackingOptions(size=size, channels=channels, seed=seed, workers=workers)
     dataset = find_dataset(name)

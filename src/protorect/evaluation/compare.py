@@ -103,6 +103,15 @@ def compare(
     `tables` has each feature set by its name, as the path of a file or as (features, labels). The
     settings are balanced classes, classes in the proportions of a Dirichlet distribution, and
     balanced ones with distractor classes. The other arguments are those of `evaluate`.
+
+    Examples
+    --------
+    >>> import numpy as np, protorect
+    >>> labels = np.arange(200) % 10
+    >>> features = np.eye(10)[labels] + np.random.default_rng(0).normal(size=(200, 10)) / 20
+    >>> found = protorect.compare({"toy": (features, labels)}, ["cspn", "bd-i"], episodes=10)
+    >>> found.methods, len(found.columns), found.accuracies.shape
+    (('cspn', 'bd-i'), 6, (6, 2))
     """
     chosen = resolve_methods(methods)
     loaded = {}

@@ -12,7 +12,14 @@ from protorect.errors import OptionError
 
 
 class TrainingConfig(Parameters):
-    """The training recipe; the defaults are the paper's."""
+    """The training recipe; the defaults are the paper's.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> protorect.TrainingConfig(epochs=12).updated({"batch_size": 64}).batch_size
+    64
+    """
 
     kind: ClassVar[str] = "setting"
 

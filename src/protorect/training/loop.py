@@ -31,6 +31,7 @@ from protorect.training.run import Run
 from protorect.training.validation import Validation
 
 SINGLE_PROCESS = Processes()
+PAPER_RECIPE = TrainingConfig()
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class StepReport:
 def train(
     packed: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    config: TrainingConfig,
+    config: TrainingConfig = PAPER_RECIPE,
     *,
     resume: bool = False,
     device: str | torch.device = "cpu",
@@ -65,7 +66,7 @@ def train(
     out
         The folder of the run.
     config
-        The recipe.
+        The recipe; by default the paper's.
     resume
         Continue the run in `out`.
     device
@@ -76,6 +77,27 @@ def train(
         validates and writes.
     report, epoch_report
         Called after each step, and by the first process with each epoch's line of the log.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> import protorect
+    >>> scratch = tempfile.TemporaryDirectory()
+    >>> folder = Path(scratch.name)
+    >>> for name in ("red", "green", "blue", "black"):
+    ...     (folder / "pictures" / name).mkdir(parents=True)
+    ...     for number in range(3):
+    ...         Image.new("RGB", (32, 32), name).save(folder / "pictures" / name / f"{number}.png")
+    >>> split = (0.5, 0.0, 0.5)  # fractions of the classes in train, val and test
+    >>> packed = protorect.prepare(
+    ...     "folder", folder / "pictures", folder / "packed", size=28, split=split, workers=1
+    ... )
+    >>> config = protorect.TrainingConfig(epochs=1, batch_size=6)
+    >>> protorect.train(packed.path, folder / "run", config).best.name
+    'best.safetensors'
+    >>> scratch.cleanup()
     """
     data = PackedDataset.open(packed)
     base, run = data.split("train"), Run(Path(out))
