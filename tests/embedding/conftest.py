@@ -18,4 +18,4 @@ def weights(tmp_path_factory):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight pictures, so that 100 pictures are 13 blocks."""
-    monkeypatch.setattr("protorect.backbones.inference._LARGEST_BATCH", 8)
+    monkeypatch.setattr("protorect.embedding.pipeline.PICTURES_PER_BLOCK", 8)

@@ -71,6 +71,11 @@ def test_folders_without_pictures(weights, tmp_path, refused):
     (tmp_path / "broken" / "a" / "1.png").write_text("text")
     (tmp_path / "broken" / "b" / "1.png").write_text("text")
     assert "has no readable picture" in refused(weights, tmp_path / "broken", out)
+    inside = tmp_path / "broken" / "f.npz"
+    assert "where it would be taken for a class" in refused(weights, tmp_path / "broken", inside)
+    (tmp_path / "one" / "a").mkdir(parents=True)
+    (tmp_path / "one" / "a" / "1.png").write_text("text")
+    assert "has one class, a" in refused(weights, tmp_path / "one", out)
 
 
 def test_outputs_that_cannot_be_written(weights, noise, tmp_path, refused):
@@ -98,4 +103,5 @@ def test_wrong_options(weights, noise, tmp_path, refused):
     out = tmp_path / "f.npz"
     assert "workers is 0" in refused(weights, noise, out, "--workers", "0")
     assert "device 'abacus' cannot be used" in refused(weights, noise, out, "--device", "abacus")
+    assert "device 'meta' cannot be used" in refused(weights, noise, out, "--device", "meta")
     assert "unknown split" in refused(weights, noise, out, "--split", "tset")

@@ -1,12 +1,17 @@
 """Networks by the name of their source."""
 
 import builtins
+import copy
+import hashlib
+import importlib.util
 import json
+import pickle
 
 import numpy as np
 import pytest
 import torch
 
+from protorect.backbones.weights import TrainedBackbone
 from protorect.embedding.sources import load_embedder
 from protorect.errors import DataError, MissingExtraError, OptionError
 
@@ -34,7 +39,33 @@ def test_weights_in_a_file(color_weights):
     assert load_embedder(color_weights, precision="bfloat16").digest != embedder.digest
 
 
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_and_pickles_give_the_same_features(tmp_path, color_weights, copied):
+    embedders = [load_embedder(color_weights, precision="float32"), load_embedder()]
+    if importlib.util.find_spec("onnxruntime"):
+        path = onnx_file(tmp_path / "means.onnx", ["n", 3, 28, 28])
+        embedders.append(load_embedder(f"onnx:{path}:mean=0.5"))
+    for embedder in embedders:
+        other = copied(embedder)
+        np.testing.assert_array_equal(other(PICTURES), embedder(PICTURES))
+        assert (other.digest, other.origin) == (embedder.digest, embedder.origin)
+
+
+def test_the_digest_does_not_change(color_weights):
+    """It names the features in caches and classifiers that exist already."""
+    network = TrainedBackbone.load(color_weights)
+    for precision, bfloat16 in (("float32", False), ("bfloat16", True)):
+        origin = f"{network.digest} {network.preprocessing} 28 {bfloat16}"
+        digest = hashlib.sha256(origin.encode()).hexdigest()
+        assert load_embedder(color_weights, precision=precision).digest == digest
+
+
 def test_unknown_names_and_devices_are_refused(color_weights):
+    for source in (color_weights, "onnx:nowhere.onnx", "hf:nowhere"):
+        with pytest.raises(OptionError, match="device 'meta' cannot be used: it holds no values"):
+            load_embedder(source, device="meta")
+        with pytest.raises(OptionError, match="unknown precision 'float16'"):
+            load_embedder(source, precision="float16")
     with pytest.raises(OptionError, match="efficientnet-lite0"):
         load_embedder("efficientnet-lite9")
     with pytest.raises(OptionError, match="device 'nowhere' cannot be used"):

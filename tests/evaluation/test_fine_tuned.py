@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.packed import pack_noise, save_weights
+from helpers.pictures import class_folders
 from protorect import DataError, OptionError, evaluate, load_features, sample_episodes
 from protorect.cli import main
 from protorect.embedding.extract import extract
@@ -78,12 +79,15 @@ def test_another_network_or_other_pictures_are_refused(data, tmp_path):
     pack_noise(tmp_path / "other", 40, seed=1)
     pack_noise(tmp_path / "val", 40, splits=("val",))
     np.savez(tmp_path / "plain.npz", features=np.eye(4), labels=[0, 0, 1, 1])
+    class_folders(tmp_path / "folders", ["a", "b"], 2)
+    extract(data / "w.safetensors", tmp_path / "folders", tmp_path / "folders.npz", cache=False)
     good = {"features": data / "f.npz", "network": data / "w.safetensors"}
     good |= {"packed": data / "packed"}
     for changes, message in [
         ({"network": tmp_path / "other.safetensors"}, "packed: weights differs. Give what"),
         ({"packed": tmp_path / "other"}, "other: pictures differs. Give what"),
         ({"features": tmp_path / "plain.npz"}, "does not say which pictures it was made from"),
+        ({"features": tmp_path / "folders.npz"}, "class folders, and fine-tuning needs packed"),
         ({"packed": tmp_path}, "is not a packed data set"),
         ({"network": "conv65"}, "unknown run, weights file or pretrained backbone"),
         ({"packed": tmp_path / "val"}, "unknown split of .*val 'test'"),

@@ -1,6 +1,8 @@
 """From a few examples to labels, in Python."""
 
+import copy
 import csv
+import pickle
 import shutil
 
 import numpy as np
@@ -91,6 +93,17 @@ def test_a_saved_classifier_predicts_the_same(colors, tmp_path):
     loaded = protorect.ImageClassifier.load(tmp_path / "colors.safetensors")
     assert loaded.predict(colors.pictures) == made.predict(colors.pictures)
     assert loaded.thresholds == made.thresholds
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_and_pickles_predict_the_same(colors, precision, copied):
+    made = protorect.ImageClassifier.from_examples(
+        colors.examples, source=colors.weights, precision=precision, cache=False
+    )
+    other = copied(made)
+    assert other.predict(colors.pictures) == made.predict(colors.pictures)
+    assert other.embedder.digest == made.embedder.digest
 
 
 def test_loading_with_another_network_is_refused(colors, tmp_path):

@@ -1,55 +1,15 @@
 """A crash before or after any file operation loses nothing."""
 
-import os
 import shutil
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 import pytest
 
+from helpers.crashes import crash_at
 from helpers.sorting import predicted, undo, unplaced
 from protorect.sorting import folder as folders
 from protorect.sorting.folder import open_folder
 from protorect.sorting.journal import load_plans
-
-OPERATIONS = ["replace", "rename", "unlink", "link", "symlink", "mkdir", "rmdir", "open"]
-
-
-class CrashError(BaseException):
-    """The process is gone: every file operation raises it from now on."""
-
-
-@contextmanager
-def crash_at(number, after):
-    """Crash before or after the file operation with this number; yields whether it happened."""
-    crashed, count = [], 0
-
-    def crashing(operation):
-        def run(*arguments, **options):
-            nonlocal count
-            if crashed:
-                raise CrashError
-            if operation is real["open"] and not arguments[1] & os.O_CREAT:
-                return operation(*arguments, **options)  # which changes nothing
-            if after:
-                result = operation(*arguments, **options)
-            count += 1
-            if count == number:
-                crashed.append(operation)
-                raise CrashError
-            return result if after else operation(*arguments, **options)
-
-        return run
-
-    real = {name: getattr(os, name) for name in OPERATIONS}
-    for name, operation in real.items():
-        setattr(os, name, crashing(operation))
-    try:
-        yield crashed
-    except CrashError:
-        pass
-    finally:
-        for name, operation in real.items():
-            setattr(os, name, operation)
 
 
 @pytest.fixture

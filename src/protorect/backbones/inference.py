@@ -7,6 +7,7 @@ and on the CPU activations are fused with them.
 
 from copy import deepcopy
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from protorect._utils.parameters import PRECISIONS, check_choice
 from protorect.backbones.base import Backbone
 from protorect.backbones.efficientnet_lite import SameConv2d
-from protorect.backbones.preprocessing import Preprocessing, to_float, to_grayscale
+from protorect.backbones.preprocessing import Preprocessing, resized, to_float, to_grayscale
 
 _LARGEST_BATCH = 256  # images
 _TOLERANCE = 1e-3  # of features about 1: far above rounding, far below any mistake
@@ -52,19 +53,22 @@ def preprocess(
 ) -> Tensor:
     """Images (n, height, width, channels) as the network takes them, (n, channels, size, size).
 
-    Their channels are converted and they are resized where needed. The memory format is
-    `torch.channels_last`.
+    The memory format is `torch.channels_last`.
     """
-    batch = torch.from_numpy(np.array(images)).to(device)
-    batch = to_float(255 - batch if preprocessing.inverted else batch)
-    if batch.shape[1] == 1 and backbone.channels == 3:
-        batch = batch.expand(-1, 3, -1, -1)
-    elif batch.shape[1] == 3 and backbone.channels == 1:
-        batch = to_grayscale(batch)
-    if batch.shape[-1] != backbone.size:
-        size = (backbone.size, backbone.size)
-        batch = F.interpolate(batch, size, mode="bilinear", antialias=True, align_corners=False)
+    pixels = torch.from_numpy(np.array(images)).to(device)
+    pixels = 255 - pixels if preprocessing.inverted else pixels
+    batch = convert(pixels, backbone.channels, backbone.size)
     return preprocessing(batch).contiguous(memory_format=torch.channels_last)
+
+
+def convert(pixels: Tensor, channels: int, size: int) -> Tensor:
+    """Bytes (n, height, width, any channels) as numbers in 0 .. 1, (n, channels, size, size)."""
+    images = to_float(pixels)
+    if images.shape[1] == 1 and channels == 3:
+        images = images.expand(-1, 3, -1, -1)
+    elif images.shape[1] == 3 and channels == 1:
+        images = to_grayscale(images)
+    return resized(images, size)
 
 
 def batch_size(backbone: Backbone) -> int:
@@ -162,18 +166,31 @@ class FusedConv2d(nn.Module):
     def __init__(self, conv: nn.Conv2d, activation: nn.Module) -> None:
         super().__init__()
         self._strided = isinstance(conv, StridedSameConv2d)
-        shape = (list(conv.padding), list(conv.stride), list(conv.dilation), conv.groups)
-        kernel = conv.weight.detach().contiguous(memory_format=torch.channels_last)
-        # The reordered kernel is no ordinary tensor, so it is not part of the state.
-        self._kernel = torch.ops.mkldnn._reorder_convolution_weight(kernel, *shape, None)
+        self._shape = (list(conv.padding), list(conv.stride), list(conv.dilation), conv.groups)
+        self._activation = (*_onednn_activation(activation), "")
+        self._kernel = self._reordered(conv.weight.detach())
         self._bias = None if conv.bias is None else conv.bias.detach()
-        self._arguments = (*shape, *_onednn_activation(activation), "")
+
+    def _reordered(self, kernel: Tensor) -> Tensor:
+        """The kernel as oneDNN takes it, which is no ordinary tensor."""
+        kernel = kernel.contiguous(memory_format=torch.channels_last)
+        reordered: Tensor = torch.ops.mkldnn._reorder_convolution_weight(kernel, *self._shape, None)
+        return reordered
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state to copy or pickle, with the kernel as an ordinary tensor."""
+        return self.__dict__ | {"_kernel": self._kernel.to_dense()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the state, with the kernel reordered."""
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._kernel = self._reordered(self._kernel)
 
     def forward(self, maps: Tensor) -> Tensor:
         """Maps (n, inputs, side, side) -> (n, outputs, ...), convolved and activated."""
         maps = _with_even_side(maps) if self._strided else maps
         output: Tensor = torch.ops.mkldnn._convolution_pointwise(
-            maps, self._kernel, self._bias, *self._arguments
+            maps, self._kernel, self._bias, *self._shape, *self._activation
         )
         return output
 

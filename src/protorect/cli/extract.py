@@ -1,7 +1,8 @@
 """Write the features of pictures by a trained backbone, for `protorect evaluate`.
 
-SOURCE is the folder of a run, a .safetensors file of weights, or the name of weights that come with
-the package. PICTURES is what `protorect prepare` made, or a folder of class folders.
+SOURCE is the folder of a run, a .safetensors file of weights, the name of weights that come with
+the package, or onnx:PATH or hf:NAME as in `protorect sort`. PICTURES is what `protorect prepare`
+made, or a folder or archive of class folders.
 
 OUT is a .npz file, or, for large sets, a folder whose arrays are memory-mapped when read. It
 records which weights, pictures and preprocessing made it. To continue an interrupted extraction,
@@ -30,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="OUT", help="the file or folder to write")
     add("--precision", default="auto", choices=PRECISIONS, help="auto: bfloat16 where it is fast")
     add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
-    add("--workers", type=int, default=1, metavar="N", help="threads, one batch each (%(default)s)")
+    add("--workers", type=int, metavar="N", help="number of threads (default: one per core)")
+    cache = parser.add_mutually_exclusive_group().add_argument
+    cache("--cache", type=Path, metavar="FOLDER", help="cache features here (your cache folder)")
+    cache("--no-cache", action="store_true", help="cache no features")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -44,6 +48,7 @@ def run(options: argparse.Namespace) -> None:
             precision=options.precision,
             device=options.device,
             workers=options.workers,
+            cache=options.cache or not options.no_cache,
             progress=progress,
         )
     if done.resumed:

@@ -102,7 +102,7 @@ def prepare(
     with folder_written_whole(out) as folder:
         scratch = folder / "scratch"
         scratch.mkdir()
-        splits, unused = _find_splits(dataset, root, scratch, split, seed)
+        splits, unused = find_splits(dataset, root, scratch, split, seed)
         results = _pack(dataset, splits, size, folder, workers, progress)
         shutil.rmtree(scratch)
         first = next(iter(results))  # train, unless the data set has only test classes
@@ -136,7 +136,7 @@ def check_apart(root: Path, out: Path) -> None:
         )
 
 
-def _find_splits(
+def find_splits(
     dataset: Dataset, root: Path, scratch: Path, split: ClassSplit | Fractions | None, seed: int
 ) -> tuple[dict[str, PicturesByClass], list[str]]:
     """Find the pictures of each split that has classes, and describe what is not used."""

@@ -61,6 +61,11 @@ def user_cache() -> Path:
     return base / "protorect"
 
 
+def cache_folder(cache: str | os.PathLike[str] | bool) -> str | os.PathLike[str] | None:
+    """The folder of True (the user's cache folder), False (none) or a path."""
+    return user_cache() if cache is True else None if cache is False else cache
+
+
 class FeatureCache:
     """Features by content in a file in `folder`; if that is None, nothing is stored or found.
 
@@ -83,7 +88,7 @@ class FeatureCache:
 
     def known_content(self, file: str) -> bytes | None:
         """SHA-256 of a file as it was last read, or None if it is unknown or has changed since."""
-        status = _status(file)
+        status = file_status(file)
         if status is None:
             return None
         statement = "SELECT content FROM files WHERE place = ? AND size = ? AND changed = ?"
@@ -123,7 +128,7 @@ class FeatureCache:
         rows = [
             (os.fsencode(file), *status, content)
             for file, content in files
-            if (status := _status(file)) is not None and status[1] < latest
+            if (status := file_status(file)) is not None and status[1] < latest
         ]
         self._run("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
         if features or files:
@@ -182,7 +187,7 @@ def _connect(file: Path) -> sqlite3.Connection:
     return database
 
 
-def _status(file: str) -> tuple[int, int] | None:
+def file_status(file: str) -> tuple[int, int] | None:
     """Size and modification time in nanoseconds."""
     try:
         status = os.stat(file)

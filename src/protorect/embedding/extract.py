@@ -1,27 +1,28 @@
-"""Extraction: the features of a data set, written to a file or store; resumable."""
+"""Extraction: the features of labeled pictures, written to a file or store; resumable."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from protorect._utils.manifest import MANIFEST
 from protorect._utils.parameters import check_whole
 from protorect._utils.progress import Progress
-from protorect._utils.tensors import usable_device
-from protorect.backbones.inference import batch_size, embed, move_network, uses_bfloat16
 from protorect.backbones.weights import TrainedBackbone
 from protorect.datasets.packed import PackedDataset
-from protorect.datasets.prepare import check_apart, prepare
+from protorect.datasets.prepare import check_apart
+from protorect.embedding.cache import FeatureCache, cache_folder
 from protorect.embedding.partial import PartialRows, partial_extraction
-from protorect.embedding.pipeline import worker_threads
+from protorect.embedding.picture_sets import PictureSet, find_folders, open_packed, packed_origin
+from protorect.embedding.pipeline import Block, embed_at, embedded_blocks
+from protorect.embedding.sources import load_embedder, origin_of
 from protorect.embedding.store import is_extracted
-
-_ALL_TEST = (0.0, 0.0, 1.0)  # fractions of the classes in train, val and test
+from protorect.errors import DataError
 
 
 class Extraction(NamedTuple):
@@ -41,7 +42,8 @@ def extract(
     split: str = "test",
     precision: str = "auto",
     device: str | torch.device = "cpu",
-    workers: int = 1,
+    workers: int | None = None,
+    cache: str | os.PathLike[str] | bool = True,
     progress: Progress | None = None,
 ) -> Extraction:
     """Write the features of pictures; an existing `out` that was made otherwise is refused.
@@ -52,98 +54,86 @@ def extract(
     Parameters
     ----------
     source
-        The folder of a run, a file of weights, or the name of pretrained weights.
+        The network: a run, a file of weights, a pretrained backbone, `onnx:PATH`, `hf:NAME`.
     pictures
-        A packed data set, one `split` of which is taken, or a folder of class folders.
+        A packed data set, one `split` of which is taken, or a folder or archive of class folders.
     out
         The .npz file to write; any other name is a feature store, a folder whose arrays are
         memory-mapped when read.
     precision
         Of the network: "auto", "bfloat16" or "float32".
     workers
-        Number of batches that are computed at the same time; they share torch's threads.
+        Number of threads, each of which decodes and embeds some of the pictures; by default as
+        many as torch uses.
+    cache
+        The folder where features of class folders are cached; True for the user's cache folder,
+        False for none.
     progress
-        Called with the numbers of pictures done and of all pictures; for a folder of class
-        folders first while they are read, and then again while they are embedded.
+        Called with the numbers of pictures done and of all pictures.
     """
-    check_whole("workers", workers, 1)
-    usable_device(device)
-    bfloat16 = uses_bfloat16(precision, device)
-    out, pictures = Path(out), Path(pictures)
-    network = TrainedBackbone.load(source)
-    backbone = network.backbone
-    packed = (pictures / MANIFEST).exists()
+    if workers is not None:
+        check_whole("workers", workers, 1)
+    out, folder = Path(out), Path(pictures)
+    embedder = load_embedder(source, precision=precision, device=str(device))
+    packed = (folder / MANIFEST).exists()
     if not packed:
-        check_apart(pictures, out)
-    with partial_extraction(out) as partial:
-        if packed:
-            data = PackedDataset.open(pictures)
-        else:
-            split = "test"
-            data = prepare(
-                "folder",
-                pictures,
-                partial.pictures / "packed",
-                size=backbone.size,
-                channels=backbone.channels,
-                split=_ALL_TEST,
-                progress=progress,
-            )
-        made_by = provenance(network, data, split)
-        made_by["precision"] = "bfloat16" if bfloat16 else "float32"
-        preprocessing = network.preprocessing_for(data.mean)
-        unreadable = tuple(f"{one['path']}: {one['reason']}" for one in data.manifest["unreadable"])
-        if is_extracted(out, made_by):
-            partial.discard()
-            return Extraction(False, 0, preprocessing.inverted, unreadable)
-        selected = data.split(split)
-        move_network(backbone, device, torch.channels_last)
-
-        def embed_block(rows: slice) -> NDArray[np.float32]:
-            images = selected.images[rows]
-            return embed(backbone, images, preprocessing, bfloat16=bfloat16, device=device)
-
-        rows = partial.open_rows(selected, backbone.dim, made_by, batch_size(backbone))
-        resumed = _fill(rows, embed_block, workers, progress)
-        del rows  # Windows does not move a folder with mapped files
-        partial.finish()
-        return Extraction(True, resumed, preprocessing.inverted, unreadable)
+        check_apart(folder, out)
+    with partial_extraction(out) as unfinished:
+        found = open_packed(folder, split) if packed else find_folders(folder, unfinished.pictures)
+        embedder = embedder.suited_to(found.mean)
+        made_by = embedder.origin | found.origin
+        if is_extracted(out, made_by, found.digest):
+            unfinished.discard()
+            return Extraction(False, 0, made_by["inverted"], found.unreadable)
+        blank = np.zeros((1, embedder.size, embedder.size, embedder.channels), np.uint8)
+        dim = embedder(blank).shape[1]
+        labels, names = found.labels, found.class_names
+        with closing(unfinished.open_rows(dim, labels, names, made_by)) as rows:
+            resumed = rows.done.pictures
+            with FeatureCache(cache_folder(cache)) as known_features:
+                embed_block = partial(embed_at, found.pictures, embedder, known_features)
+                _fill(rows, range(resumed, len(labels)), embed_block, workers, progress)
+        reasons = dict(rows.done.unreadable)
+        unreadable = {i: f"{found.pictures[i].path}: {reason}" for i, reason in reasons.items()}
+        if problem := _class_without_pictures(found, unreadable):
+            unfinished.discard()
+            raise DataError(problem)
+        unfinished.finish(rows.done, made_by | {"pictures": found.digest(rows.done.contents)})
+        problems = (*found.unreadable, *unreadable.values())
+        return Extraction(True, resumed, made_by["inverted"], problems)
 
 
 def provenance(network: TrainedBackbone, data: PackedDataset, split: str) -> dict[str, Any]:
     """What the features of a split are determined by, except for the precision."""
     preprocessing = network.preprocessing_for(data.mean)
-    return {
-        "backbone": network.backbone.name,
-        "weights": network.digest,
-        "data": data.name,
-        "split": split,
-        "pictures": data.split(split).digest,
-        "size": network.backbone.size,
-        "mean": list(preprocessing.mean),
-        "std": list(preprocessing.std),
-        "inverted": preprocessing.inverted,
-    }
+    described = origin_of(network.backbone, network.digest, preprocessing)
+    return described | packed_origin(data, split)
 
 
 def _fill(
     rows: PartialRows,
-    embed_block: Callable[[slice], NDArray[np.float32]],
-    workers: int,
+    missing: range,
+    embed_block: Callable[[range], Block],
+    workers: int | None,
     progress: Progress | None,
-) -> int:
-    """Compute and write the missing blocks; return how many rows were done before."""
-    missing = rows.missing()
-    threads = max(1, torch.get_num_threads() // workers)
-    resumed: int = len(rows) - sum(block.stop - block.start for block in missing)
-    done = resumed
-    try:
-        with worker_threads(workers, threads) as map_blocks:
-            for block, features in zip(missing, map_blocks(embed_block, missing), strict=True):
-                rows.write(block, features)
-                done += len(features)
-                if progress is not None:
-                    progress(done, len(rows))
-    finally:
-        rows.flush()
-    return resumed
+) -> None:
+    """Embed the pictures that are not done, and append their features."""
+    with embedded_blocks(embed_block, missing, workers=workers) as blocks:
+        for block in blocks:
+            rows.append(block)
+            if progress is not None:
+                progress(rows.done.pictures, missing.stop)
+
+
+def _class_without_pictures(found: PictureSet, unreadable: Mapping[int, str]) -> str:
+    """A message if no picture of a class could be read, else an empty one."""
+    for label in np.unique(found.labels[list(unreadable)]).tolist():
+        members = np.flatnonzero(found.labels == label).tolist()
+        reasons = [unreadable[i] for i in members if i in unreadable]
+        if len(reasons) < len(members):
+            continue
+        return (
+            f"class {found.class_names[label]} has no readable picture ({len(reasons)} unreadable: "
+            f"{'; '.join(reasons[:3])}). Add at least one .jpg or .png, or remove the folder."
+        )
+    return ""

@@ -3,77 +3,122 @@
 The folder contains:
 
     lock            of the command that works here
-    pictures/       a folder of pictures, packed; made again by each command
-    store/          the feature store that is being filled
-    blocks.npy      which blocks of rows are done, one boolean per block
+    pictures/       an archive of pictures, uncompressed; removed when the command ends
+    store/          the feature store that is being filled, row by row
+    progress.json   how many pictures are done, and which of them could not be read
+    shorter/        the store without rows for those; made at the end
 """
 
 import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from protorect._utils.arrays import create_array, save_arrays
+from protorect._utils.arrays import save_arrays
 from protorect._utils.files import write_errors
 from protorect._utils.locks import locked
-from protorect._utils.manifest import MANIFEST
-from protorect.datasets.packed import PackedSplit
+from protorect._utils.manifest import MANIFEST, read_json
+from protorect.embedding.picture_sets import chained_digest
+from protorect.embedding.pipeline import Block, check_lengths
 from protorect.embedding.store import (
-    FEATURES,
     FeatureStore,
     check_provenance,
     create_store,
     is_store,
+    write_manifest,
 )
 from protorect.errors import DataError
 
-_LOCK, _PICTURES, _STORE, _DONE = "lock", "pictures", "store", "blocks.npy"
+_LOCK, _PICTURES, _STORE, _SHORTER = "lock", "pictures", "store", "shorter"
+_PROGRESS, _NEW = "progress.json", ".new"
+_BLOCKS = "blocks.npy"  # of an earlier version, in place of progress.json
+_OWN_NAMES = {_LOCK, _PICTURES, _STORE, _SHORTER, _PROGRESS, "progress" + _NEW, _BLOCKS}
 _SECONDS_BETWEEN_FLUSHES = 1.0  # lost at most when the process is killed
 
 
-class PartialRows:
-    """Feature rows that are filled block by block, with a bitmap of the blocks that are done."""
+class Done(NamedTuple):
+    """The first pictures of a set, whose features are computed."""
 
-    def __init__(self, features: Any, done: Any, block: int) -> None:
-        self._features, self._done, self._block = features, done, block
-        self._unflushed: list[int] = []
+    pictures: int = 0  # how many
+    unreadable: tuple[tuple[int, str], ...] = ()  # positions and reasons
+    contents: str = ""  # digest of their files
+
+    @property
+    def rows(self) -> int:
+        """Number of feature rows."""
+        return self.pictures - len(self.unreadable)
+
+    def and_block(self, block: Block) -> Self:
+        """Add the pictures of the block that follows."""
+        return self._replace(
+            pictures=block.pictures.stop,
+            unreadable=(*self.unreadable, *block.problems.items()),
+            contents=chained_digest(block.contents, self.contents),
+        )
+
+    @classmethod
+    def load(cls, path: Path, count: int) -> Self:
+        """Read what was written for `count` pictures; nothing is done if that is not readable."""
+        try:
+            pictures, unreadable, contents = read_json(path, "")
+            done = cls(int(pictures), tuple((int(i), str(why)) for i, why in unreadable), contents)
+        except (DataError, TypeError, ValueError):
+            return cls()
+        positions = {position for position, _ in done.unreadable}
+        fits = done.pictures <= count and positions <= set(range(done.pictures))
+        return done if fits and isinstance(contents, str) else cls()
+
+
+class PartialRows:
+    """Feature rows that are written one block after the other, and how many pictures are done."""
+
+    def __init__(self, features: Any, progress: Path) -> None:
+        self._dim, self._start = features.shape[1], features.offset
+        self._progress = progress
+        self.done = self._flushed = Done.load(progress, len(features))
+        # The array is written, not mapped: mapped pages would count as memory of the process.
+        self._file = open(features.filename, "r+b")  # noqa: SIM115 - closed by `close`
         self._last_flush = time.monotonic()
 
-    def __len__(self) -> int:
-        return len(self._features)
-
-    def missing(self) -> list[slice]:
-        """The rows of each block that is not done."""
-        starts = np.flatnonzero(~self._done) * self._block
-        return [slice(start, min(start + self._block, len(self))) for start in starts.tolist()]
-
-    def write(self, rows: slice, features: NDArray[np.float32]) -> None:
-        """Write the features of one block."""
-        self._features[rows] = features
-        self._unflushed.append(rows.start // self._block)
+    def append(self, block: Block) -> None:
+        """Write the features of the block that follows."""
+        if len(block.features):
+            check_lengths(self._dim, block.features.shape[1])
+        self._file.seek(self._start + 4 * self._dim * self.done.rows)
+        self._file.write(block.features.astype("<f4").tobytes())
+        self.done = self.done.and_block(block)
         if time.monotonic() - self._last_flush > _SECONDS_BETWEEN_FLUSHES:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows to the disk, then mark their blocks as done.
+        """Write the rows to the disk, then how many pictures are done.
 
-        In this order, a mark on the disk implies its rows: after a kill or a loss of power, a
-        block is either complete or computed again. If flushing fails, the blocks are never marked,
-        because the system reports lost data only once.
+        In this order, after a kill or a loss of power a picture is either complete or computed
+        again. If it fails, these pictures are never recorded as done, because the system reports
+        lost data only once.
         """
-        blocks, self._unflushed = self._unflushed, []
-        self._features.flush()
-        self._done[blocks] = True
-        self._done.flush()
+        done, self.done = self.done, self._flushed
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        written = self._progress.with_suffix(_NEW)
+        written.write_text(json.dumps(done) + "\n", encoding="utf-8")
+        os.replace(written, self._progress)
+        self.done = self._flushed = done
         self._last_flush = time.monotonic()
+
+    def close(self) -> None:
+        """Flush, and close the file."""
+        try:
+            self.flush()
+        finally:
+            self._file.close()
 
 
 class PartialExtraction:
@@ -82,54 +127,60 @@ class PartialExtraction:
     def __init__(self, out: Path) -> None:
         self.out = out
         self.folder = out.parent / f"{out.name}.partial"
-        self.pictures = self.folder / _PICTURES  # removed when the command ends
+        self.pictures = self.folder / _PICTURES
         self.store = self.folder / _STORE
 
     def open_rows(
-        self, split: PackedSplit, dim: int, provenance: dict[str, Any], block: int
+        self,
+        dim: int,
+        labels: NDArray[np.int64],
+        class_names: Sequence[str],
+        provenance: dict[str, Any],
     ) -> PartialRows:
         """The rows of a new store, or of the one that an interrupted extraction has left."""
         if (self.store / MANIFEST).exists():
             stored = FeatureStore.open(self.store)
             check_provenance(self.folder, stored.provenance, provenance)
-            if stored.features.shape != (len(split.labels), dim):
+            features: Any = stored.features
+            if features.shape != (len(labels), dim):
                 raise DataError(f"{self.folder} is damaged. Remove it and extract again.")
-            features: Any = npy.open_memmap(self.store / FEATURES, "r+")
         else:
             self.discard()
-            features = create_store(self.store, dim, split.labels, split.class_names, provenance)
-        return PartialRows(features, self._open_done(-(-len(features) // block)), block)
+            features = create_store(self.store, dim, labels, class_names, provenance)
+        return PartialRows(features, self.folder / _PROGRESS)
 
-    def finish(self) -> None:
-        """Make the features appear at `out`, all at once."""
-        if is_store(self.out):
-            if self.out.is_dir():
-                self.out.rmdir()  # an empty one, which Windows does not replace
-            os.replace(self.store, self.out)
-            return
+    def finish(self, done: Done, provenance: dict[str, Any]) -> None:
+        """Make the features appear at `out`, all at once, with their final provenance."""
         store = FeatureStore.open(self.store)
-        save_arrays(
-            self.out,
-            features=store.features,
-            labels=store.labels,
-            class_names=np.array(store.class_names),
-            manifest=np.array(json.dumps(store.provenance)),
-        )
+        features, names = store.features[: done.rows], store.class_names
+        labels = np.delete(store.labels, [position for position, _ in done.unreadable])
+        if not is_store(self.out):
+            manifest = np.array(json.dumps(provenance))
+            save_arrays(
+                self.out,
+                features=features,
+                labels=labels,
+                class_names=np.array(names),
+                manifest=manifest,
+            )
+            self.discard()
+            return
+        finished = self.store
+        if done.unreadable:
+            finished = self.folder / _SHORTER
+            create_store(finished, features.shape[1], labels, names, provenance)[:] = features
+        else:
+            write_manifest(finished, features.shape, provenance)
+        del store, features  # Windows does not move a folder with mapped files
+        if self.out.is_dir():
+            self.out.rmdir()  # an empty one, which Windows does not replace
+        os.replace(finished, self.out)
         self.discard()
 
     def discard(self) -> None:
         """Remove what was done so far."""
-        (self.folder / _DONE).unlink(missing_ok=True)  # first: it marks rows as done
+        (self.folder / _PROGRESS).unlink(missing_ok=True)  # first: it says which rows are done
         shutil.rmtree(self.store, ignore_errors=True)
-
-    def _open_done(self, blocks: int) -> Any:
-        """The bitmap; a new one if there is none for this number of blocks."""
-        path = self.folder / _DONE
-        with suppress(OSError, ValueError, EOFError):
-            done = npy.open_memmap(path, "r+")
-            if done.shape == (blocks,) and done.dtype == bool:
-                return done
-        return create_array(path, "|b1", (blocks,))
 
 
 @contextmanager
@@ -139,16 +190,24 @@ def partial_extraction(out: Path) -> Iterator[PartialExtraction]:
     folder = partial.folder
     with write_errors(out):
         names = set(os.listdir(folder)) if folder.is_dir() else set()
-        if other := names - {_LOCK, _PICTURES, _STORE, _DONE}:
+        if other := names - _OWN_NAMES:
             raise DataError(
                 f"{folder} is needed for the unfinished extraction and holds something else "
                 f"({min(other)}). Move it away or give another name."
             )
         with locked(folder / _LOCK, out):
             try:
-                shutil.rmtree(partial.pictures, ignore_errors=True)  # of a killed command
+                _remove_temporary_files(partial)
                 yield partial
             finally:
                 shutil.rmtree(partial.pictures, ignore_errors=True)
                 if not (partial.store / MANIFEST).exists():  # nothing to resume
                     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_temporary_files(partial: PartialExtraction) -> None:
+    """Remove what a killed command has left half-written."""
+    for folder in (partial.pictures, partial.folder / _SHORTER):
+        shutil.rmtree(folder, ignore_errors=True)
+    for path in partial.store.glob(".*"):
+        path.unlink()

@@ -7,17 +7,17 @@ waits for another to finish its part of a layer.
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorect._utils.parallel import Mapper, threads
+from protorect._utils.parallel import threads
 from protorect._utils.progress import Progress
 from protorect.embedding.cache import FeatureCache
 from protorect.embedding.sources import Embedder
@@ -26,11 +26,21 @@ from protorect.images.decode import decode
 from protorect.images.find import FailedPicture
 from protorect.images.stored import StoredPicture, UnreadableError
 
-PICTURES_PER_CHUNK = 20
+PICTURES_PER_BLOCK = 20
 LARGEST_IN_MEMORY = 2**30  # bytes of features; more are mapped from a temporary file
+PicturesToEmbed = Sequence[StoredPicture] | NDArray[np.uint8]  # or (n, height, width, channels)
 
 
-@dataclass(frozen=True)
+class Block(NamedTuple):
+    """Consecutive pictures with their features."""
+
+    pictures: range  # their positions
+    features: NDArray[np.float32]  # (n, dim) of those that could be read
+    contents: Sequence[bytes]  # SHA-256 of each picture's file, b"" if that could not be read
+    problems: Mapping[int, str]  # why a picture could not be read, by its position
+
+
+@dataclass(frozen=True, eq=False)
 class Embedded:
     """The pictures that could be read, in the given order, with their features."""
 
@@ -40,19 +50,6 @@ class Embedded:
     problems: tuple[FailedPicture, ...]  # pictures that could not be read
 
 
-@dataclass
-class _Embedding:
-    """The features of one picture, or the reason why it could not be read."""
-
-    picture: StoredPicture
-    content: bytes = b""
-    features: Any = None  # (dim,) float32
-    pixels: Any = None  # until the features are computed
-    error: str = ""
-    cached: bool = False  # the features are from the cache
-    opened: bool = True  # the file was read, because its content was not known
-
-
 def embed_pictures(
     pictures: Sequence[StoredPicture],
     embedder: Embedder,
@@ -60,88 +57,134 @@ def embed_pictures(
     progress: Progress | None = None,
 ) -> Embedded:
     """Features of pictures; those in the cache are not computed again."""
-    workers = torch.get_num_threads()
-    size = max(1, min(PICTURES_PER_CHUNK, -(-len(pictures) // workers)))
-    chunks = (pictures[start : start + size] for start in range(0, len(pictures), size))
-    embed_chunk = partial(_embed_chunk, embedder=embedder, cache=cache)
-    readable: list[StoredPicture] = []
+    count = len(pictures)
+    readable: list[int] = []
     contents: list[bytes] = []
     problems: list[FailedPicture] = []
-    features: NDArray[np.float32] | None = None
-    done = 0
-    with worker_threads(workers, torch_threads=1) as map_chunks:
-        for chunk in map_chunks(embed_chunk, chunks):
-            problems += [FailedPicture(one.picture.file, one.error) for one in chunk if one.error]
-            embedded = [one for one in chunk if not one.error]
-            _save(embedded, embedder.digest, cache)
-            for one in embedded:
-                if features is None:
-                    features = _allocate(len(pictures), len(one.features))
-                if len(one.features) != features.shape[1]:
-                    lengths = sorted((len(one.features), features.shape[1]))
-                    raise DataError(f"the network gave features of several lengths: {lengths}.")
-                features[len(readable)] = one.features
-                readable.append(one.picture)
-                contents.append(one.content)
-            done += len(chunk)
+    features = np.empty((0, 0), np.float32)
+    embed_block = partial(embed_at, pictures, embedder, cache)
+    size = min(PICTURES_PER_BLOCK, -(-count // torch.get_num_threads()))
+    with embedded_blocks(embed_block, range(count), size=max(1, size)) as blocks:
+        for block in blocks:
+            if not len(features) and len(block.features):
+                features = _allocate(count, block.features.shape[1])
+            if len(block.features):
+                check_lengths(features.shape[1], block.features.shape[1])
+                features[len(readable) :][: len(block.features)] = block.features
+            for position, content in zip(block.pictures, block.contents, strict=True):
+                if position in block.problems:
+                    file, reason = pictures[position].file, block.problems[position]
+                    problems.append(FailedPicture(file, reason))
+                else:
+                    readable.append(position)
+                    contents.append(content)
             if progress is not None:
-                progress(done, len(pictures))
-    if features is None:
-        features = np.empty((0, 0), np.float32)
-    return Embedded(tuple(readable), features[: len(readable)], tuple(contents), tuple(problems))
+                progress(block.pictures.stop, count)
+    read = tuple(pictures[position] for position in readable)
+    return Embedded(read, features[: len(read)], tuple(contents), tuple(problems))
 
 
 @contextmanager
-def worker_threads(workers: int, torch_threads: int) -> Iterator[Mapper]:
-    """Give a `map` that works in threads, each with `torch_threads` threads of torch."""
+def embedded_blocks(
+    embed_block: Callable[[range], Block],
+    pictures: range,
+    *,
+    size: int = 0,
+    workers: int | None = None,
+) -> Iterator[Iterator[Block]]:
+    """Embed pictures, `size` at a time; give an iterator over the blocks in order.
+
+    By default there are as many threads as torch uses. Each works with one thread of torch, and
+    all together are at most a few blocks ahead of the iterator.
+    """
+    size = size or PICTURES_PER_BLOCK
+    blocks = (pictures[start : start + size] for start in range(0, len(pictures), size))
     before = torch.get_num_threads()
     try:
-        with threads(workers, partial(torch.set_num_threads, torch_threads)) as mapper:
-            yield mapper
+        with threads(workers or before, partial(torch.set_num_threads, 1)) as map_blocks:
+            yield map_blocks(embed_block, blocks)
     finally:
         torch.set_num_threads(before)  # else later threads would start with the workers' number
 
 
-def _embed_chunk(
-    pictures: Sequence[StoredPicture], embedder: Embedder, cache: FeatureCache
-) -> list[_Embedding]:
-    chunk = [_look_up(picture, embedder, cache) for picture in pictures]
-    new = [one for one in chunk if one.pixels is not None]
+def embed_at(
+    pictures: PicturesToEmbed, embedder: Embedder, cache: FeatureCache, positions: range
+) -> Block:
+    """Embed the pictures at these positions; files are read and decoded if not in the cache."""
+    if isinstance(pictures, np.ndarray):
+        images = pictures[positions.start : positions.stop]
+        return Block(positions, _compute(images, embedder), (), {})
+    found = [_look_up(pictures[position], embedder, cache) for position in positions]
+    new = [one for one in found if one.pixels is not None]
     if new:
-        pixels = np.stack([one.pixels for one in new])
-        features = np.ascontiguousarray(embedder(pixels), np.float32)
-        if not np.isfinite(features).all():
-            raise DataError("the network gave features that are not finite numbers.")
-        for one, row in zip(new, features, strict=True):
-            one.features, one.pixels = row, None
-    return chunk
+        computed = _compute(np.stack([one.pixels for one in new]), embedder)
+        for one, row in zip(new, computed, strict=True):
+            one.features = row
+    _save(found, embedder.digest, cache)
+    rows = [one.features[None] for one in found if not one.error]
+    check_lengths(*(row.shape[1] for row in rows))
+    return Block(
+        positions,
+        np.concatenate(rows) if rows else np.empty((0, 0), np.float32),
+        [one.content for one in found],
+        {position: one.error for position, one in zip(positions, found, strict=True) if one.error},
+    )
 
 
-def _look_up(picture: StoredPicture, embedder: Embedder, cache: FeatureCache) -> _Embedding:
+@dataclass
+class _Picture:
+    """A picture with its features, its pixels, or the reason why it could not be read."""
+
+    file: str
+    content: bytes = b""
+    features: Any = None  # (dim,) float32
+    pixels: Any = None  # if the features are not in the cache
+    error: str = ""
+    opened: bool = True  # the file was read, because its content was not known
+
+
+def _look_up(picture: StoredPicture, embedder: Embedder, cache: FeatureCache) -> _Picture:
     """A picture with its features if they are in the cache, else with its pixels."""
-    content = None if picture.error else cache.known_content(picture.file)
+    file = "" if picture.error or picture.in_archive else picture.file
+    content = cache.known_content(file) if file else None
     features = None if content is None else cache.get(embedder.digest, content)
     if content is not None and features is not None:
-        return _Embedding(picture, content, features, cached=True, opened=False)
+        return _Picture(file, content, features, opened=False)
+    content = b""
     try:
         data = picture.read()
         content = hashlib.sha256(data).digest()
         features = cache.get(embedder.digest, content)
         if features is not None:
-            return _Embedding(picture, content, features, cached=True)
+            return _Picture(file, content, features)
         decoded = decode(data, embedder.size, embedder.channels)
-        return _Embedding(picture, content, pixels=decoded.pixels)
+        return _Picture(file, content, pixels=decoded.pixels)
     except UnreadableError as error:
-        return _Embedding(picture, error=str(error))
+        return _Picture(file, content, error=str(error))
 
 
-def _save(chunk: Sequence[_Embedding], network: str, cache: FeatureCache) -> None:
+def _compute(pixels: NDArray[np.uint8], embedder: Embedder) -> NDArray[np.float32]:
+    features = np.ascontiguousarray(embedder(pixels), np.float32)
+    if not np.isfinite(features).all():
+        raise DataError("the network gave features that are not finite numbers.")
+    return features
+
+
+def check_lengths(*lengths: int) -> None:
+    """Raise DataError if features have different lengths."""
+    if len(set(lengths)) > 1:
+        raise DataError(f"the network gave features of several lengths: {sorted(set(lengths))}.")
+
+
+def _save(pictures: Sequence[_Picture], network: str, cache: FeatureCache) -> None:
+    """Write to the cache what it did not have."""
+    readable = [one for one in pictures if not one.error]
     cache.put(
         network,
-        [(one.content, one.features) for one in chunk if not one.cached],
-        [(one.picture.file, one.content) for one in chunk if one.opened],
+        [(one.content, one.features) for one in readable if one.pixels is not None],
+        [(one.file, one.content) for one in readable if one.opened and one.file],
     )
-    cache.mark_used(network, [one.content for one in chunk if one.cached])
+    cache.mark_used(network, [one.content for one in readable if one.pixels is None])
 
 
 def _allocate(rows: int, dim: int) -> NDArray[Any]:

@@ -11,7 +11,7 @@ A feature file is a .npz file. A feature store is a folder for large sets, memor
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -73,10 +73,15 @@ def create_store(
     features = create_array(folder / FEATURES, "<f4", (len(labels), dim))
     np.save(folder / LABELS, np.asarray(labels, np.int64), allow_pickle=False)
     write_text(folder / CLASS_NAMES, json.dumps(list(class_names), indent=0) + "\n")
-    header = {"format": _STORE.format, "version": _STORE.version}
-    contents = {"shape": features.shape, "dtype": "float32", "made_by": provenance}
-    write_text(folder / MANIFEST, json.dumps(header | contents, indent=1) + "\n")
+    write_manifest(folder, features.shape, provenance)
     return features
+
+
+def write_manifest(folder: Path, shape: tuple[int, ...], provenance: dict[str, Any]) -> None:
+    """Write the manifest of a store with features of this shape, which makes it complete."""
+    header = {"format": _STORE.format, "version": _STORE.version}
+    contents = {"shape": shape, "dtype": "float32", "made_by": provenance}
+    write_text(folder / MANIFEST, json.dumps(header | contents, indent=1) + "\n")
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
@@ -100,8 +105,12 @@ def check_provenance(path: Path, stored: dict[str, Any], expected: dict[str, Any
         )
 
 
-def is_extracted(out: Path, provenance: dict[str, Any]) -> bool:
-    """Whether `out` holds these features; DataError if it is neither them nor an empty folder."""
+def is_extracted(out: Path, provenance: dict[str, Any], contents: Callable[[], str]) -> bool:
+    """Whether `out` holds these features; DataError if it is neither them nor an empty folder.
+
+    If the provenance has the digest of files that were changed, moved or copied since, that of
+    their `contents` decides.
+    """
     if not out.exists() or (is_store(out) and out.is_dir() and not any(out.iterdir())):
         return False
     if is_store(out) != out.is_dir():
@@ -109,7 +118,10 @@ def is_extracted(out: Path, provenance: dict[str, Any]) -> bool:
             f"{out} is a {'folder' if out.is_dir() else 'file'}. Remove it or give another name; "
             "that of a feature file ends in .npz, any other name is that of a folder."
         )
-    check_provenance(out, read_provenance(out), provenance)
+    stored = read_provenance(out)
+    if stored.get("files") != provenance.get("files"):
+        provenance = provenance | {"files": stored.get("files"), "pictures": contents()}
+    check_provenance(out, stored, provenance)
     return True
 
 

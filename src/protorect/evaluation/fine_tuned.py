@@ -56,6 +56,11 @@ class Pictures:
                 f"{features} does not say which pictures it was made from. Write it "
                 "with `protorect extract`."
             )
+        if "files" in stored:
+            raise DataError(
+                f"{features} was made from class folders, and fine-tuning needs packed pictures. "
+                "Use `protorect prepare`, then `protorect extract` on what it made."
+            )
         trained, data = TrainedBackbone.load(network), PackedDataset.open(packed)
         expected = provenance(trained, data, str(stored["split"]))
         if differ := differences(stored, expected):

@@ -50,6 +50,11 @@ class StoredPicture:
         """Names of the folders in `path`, outermost first."""
         return tuple(self.path.split("/")[:-1])
 
+    @property
+    def in_archive(self) -> bool:
+        """Whether `file` holds other pictures, too."""
+        return self.zipped or self.offset > 0
+
     def read(self) -> bytes:
         """Read the encoded picture or its raw pixels; raises UnreadableError."""
         if self.error:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect._utils.progress import Progress
-from protorect.embedding.cache import FeatureCache, user_cache
+from protorect.embedding.cache import FeatureCache, cache_folder
 from protorect.embedding.pipeline import Embedded, embed_pictures
 from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
 from protorect.errors import DataError
@@ -107,7 +107,7 @@ class ImageClassifier:
         thresholds = checked_thresholds(thresholds)
         found = examples if isinstance(examples, Examples) else find_examples(examples)
         embedder = load_embedder(source, precision=precision, device=device)
-        folder = _cache_folder(cache)
+        folder = cache_folder(cache)
         with FeatureCache(folder) as features:
             embedded = embed_pictures(found.pictures, embedder, features, progress)
         positions = {name: position for position, name in enumerate(found.classes)}
@@ -246,7 +246,7 @@ class ImageClassifier:
                 f"{path} was made with other weights, preprocessing or precision than {source} has "
                 "now; make it again from its examples."
             )
-        fields |= {"embedder": embedder, "source": source, "cache": _cache_folder(cache)}
+        fields |= {"embedder": embedder, "source": source, "cache": cache_folder(cache)}
         return cls(**fields)
 
 
@@ -283,11 +283,6 @@ def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any
     if not found.pictures:
         raise DataError("there is no picture to sort.")
     return ImageClassifier.from_examples(known, **options).predict(found)
-
-
-def _cache_folder(cache: PathLike | bool) -> PathLike | None:
-    """The folder of True, False or a path."""
-    return user_cache() if cache is True else None if cache is False else cache
 
 
 def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> dict[str, Any]:

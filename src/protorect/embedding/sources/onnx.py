@@ -2,13 +2,16 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from protorect._utils.files import read_errors, sha256_of_file
 from protorect._utils.parameters import LARGEST_SIZE, Parameters, parameter
+from protorect.backbones.inference import convert
+from protorect.backbones.preprocessing import Preprocessing
 from protorect.errors import DataError, OptionError, needs_extra
 
 
@@ -39,6 +42,7 @@ class OnnxEmbedder:
     """A network in an ONNX file, `PATH` or with `OnnxOptions`: `PATH:mean=0.5,std=0.3/0.2/0.2`."""
 
     def __init__(self, spelling: str) -> None:
+        self._spelling = spelling
         path, options = _parse(spelling)
         self._session, file_digest = _session(path)
         self._input = self._session.get_inputs()[0]
@@ -54,17 +58,34 @@ class OnnxEmbedder:
         self.channels = channels or 3
         mean = _per_channel("mean", options.mean, self.channels)
         std = _per_channel("std", options.std, self.channels)
-        self._mean, self._std = np.array(mean, np.float32), np.array(std, np.float32)
-        origin = f"{file_digest} {self.size} {mean} {std}"
-        self.digest = hashlib.sha256(origin.encode()).hexdigest()
+        self._preprocessing = Preprocessing(mean, std)
+        determined_by = f"{file_digest} {self.size} {mean} {std}"
+        self.digest = hashlib.sha256(determined_by.encode()).hexdigest()
+        self.origin = {
+            "backbone": f"onnx:{path.name}",
+            "weights": file_digest,
+            "size": self.size,
+            "mean": list(mean),
+            "std": list(std),
+            "inverted": False,
+            "precision": "of the file",
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles have the path; they read the file again."""
+        return type(self), (self._spelling,)
+
+    def suited_to(self, _: object) -> Self:
+        """The same network: a file does not say whether it expects bright strokes."""
+        return self
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Features (n, dim) of pictures (n, size, size, channels)."""
-        batch: NDArray[Any] = pictures
-        if self._input.type == "tensor(float)":
-            batch = (pictures.astype(np.float32) / 255 - self._mean) / self._std
-        if not self._channels_last:
-            batch = np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
+        """Features (n, dim) of pictures (n, height, width, channels), resized where needed."""
+        images = convert(torch.from_numpy(np.array(pictures)), self.channels, self.size)
+        floats = self._input.type == "tensor(float)"
+        images = self._preprocessing(images).float() if floats else (255 * images).round().byte()
+        images = images.permute(0, 2, 3, 1) if self._channels_last else images
+        batch: NDArray[Any] = images.contiguous().numpy()
         fixed = self._input.shape[0]
         size = fixed if isinstance(fixed, int) else len(batch)
         padding = np.zeros((-len(batch) % size, *batch.shape[1:]), batch.dtype)

@@ -1,0 +1,113 @@
+"""Labeled pictures to embed: one split of a packed data set, or class folders."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorect._utils.parallel import processors, threads
+from protorect.datasets.catalogue import find_dataset
+from protorect.datasets.packed import PackedDataset
+from protorect.datasets.prepare import find_splits
+from protorect.embedding.cache import file_status
+from protorect.embedding.pipeline import PicturesToEmbed
+from protorect.images.decode import decode
+from protorect.images.stored import StoredPicture, UnreadableError
+
+_ALL_TEST = (0.0, 0.0, 1.0)  # fractions of the classes in train, val and test
+_SAMPLE, _SAMPLE_SIZE = 256, 32  # pictures of class folders whose mean is computed, and their side
+
+
+@dataclass(frozen=True, eq=False)
+class PictureSet:
+    """Pictures with their labels."""
+
+    pictures: PicturesToEmbed
+    labels: NDArray[np.int64]  # (n,), indices into `class_names`, ascending
+    class_names: tuple[str, ...]
+    origin: dict[str, str]  # name, split and a digest: "pictures" if packed, else "files"
+    mean: Callable[[], Sequence[float]]  # of each channel, on a scale of 0 to 1
+    unreadable: tuple[str, ...] = ()  # pictures that could not be packed, with the reason
+
+    def digest(self, contents: str = "") -> str:
+        """SHA-256 of pictures, labels and class names.
+
+        `contents` is the digest of all files; without it, they are read.
+        """
+        if isinstance(self.pictures, np.ndarray):
+            return self.origin["pictures"]
+        if not contents:
+            with threads(processors()) as map_threads:
+                contents = chained_digest(map_threads(_content, self.pictures))
+        counts = np.bincount(self.labels).tolist()
+        return _sha256([contents, *self.class_names, *map(str, counts)])
+
+
+def open_packed(folder: Path, split: str) -> PictureSet:
+    """One split of a packed data set."""
+    data = PackedDataset.open(folder)
+    chosen = data.split(split)
+    return PictureSet(
+        chosen.images,
+        chosen.labels,
+        chosen.class_names,
+        packed_origin(data, split),
+        lambda: data.mean,
+        tuple(f"{one['path']}: {one['reason']}" for one in data.manifest["unreadable"]),
+    )
+
+
+def packed_origin(data: PackedDataset, split: str) -> dict[str, str]:
+    """The pictures of a split, as a feature file records them."""
+    return {"data": data.name, "split": split, "pictures": data.split(split).digest}
+
+
+def find_folders(root: Path, scratch: Path) -> PictureSet:
+    """All pictures of a folder or archive of class folders, which are not read yet.
+
+    Until their contents are known, names, sizes and times of the last change identify them.
+    """
+    scratch.mkdir()
+    splits, _ = find_splits(find_dataset("folder"), root, scratch, _ALL_TEST, seed=0)
+    classes = splits["test"]
+    pictures = [picture for of_class in classes.values() for picture in of_class]
+    labels = np.repeat(np.arange(len(classes)), [len(of_class) for of_class in classes.values()])
+    archive = None if root.is_dir() else file_status(str(root))
+    files = (f"{one.path} {one.offset} {archive or file_status(one.file)}" for one in pictures)
+    origin = {"data": "folder", "split": "test", "files": _sha256(files)}
+    return PictureSet(pictures, labels, tuple(classes), origin, partial(_sampled_mean, pictures))
+
+
+def chained_digest(contents: Iterable[bytes], before: str = "") -> str:
+    """Digest of the contents of files that follow those whose digest was `before`."""
+    digest = before
+    for content in contents:
+        digest = sha256(digest.encode() + content).hexdigest()
+    return digest
+
+
+def _content(picture: StoredPicture) -> bytes:
+    """SHA-256 of a picture's file, b"" if that cannot be read."""
+    try:
+        return sha256(picture.read()).digest()
+    except UnreadableError:
+        return b""
+
+
+def _sampled_mean(pictures: Sequence[StoredPicture]) -> list[float]:
+    """Mean brightness of pictures at equal distances, so that few are decoded twice."""
+    means = []
+    for picture in pictures[:: -(-len(pictures) // _SAMPLE)]:
+        try:
+            means.append(decode(picture.read(), _SAMPLE_SIZE, 1).pixels.mean() / 255)
+        except UnreadableError:
+            continue
+    return [float(np.mean(means))] if means else [0.0]
+
+
+def _sha256(lines: Iterable[str]) -> str:
+    return sha256("\n".join(lines).encode()).hexdigest()
