@@ -18,4 +18,5 @@ def weights(tmp_path_factory):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight pictures, so that 100 pictures are 13 blocks."""
-    monkeypatch.setattr("protorect.embedding.pipeline.PICTURES_PER_BLOCK", 8)
+    monkeypatch.setattr("protorect.embedding.extract.ROWS_PER_BLOCK", 8)
+    monkeypatch.setattr("protorect.embedding.extract.PICTURES_PER_BLOCK", 8)

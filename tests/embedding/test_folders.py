@@ -178,10 +178,8 @@ def test_a_crash_at_any_moment_loses_nothing(
     assert crashes > 20
 
 
-def test_pictures_that_changed_since_the_interruption_are_refused(
-    color_weights, folder, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(pipeline, "PICTURES_PER_BLOCK", 8)
+@pytest.mark.usefixtures("small_blocks")
+def test_pictures_that_changed_since_the_interruption_are_refused(color_weights, folder, tmp_path):
     out = tmp_path / "f.npz"
     with pytest.raises(StoppedError):
         extract(color_weights, folder, out, progress=stopping(8))

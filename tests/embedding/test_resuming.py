@@ -131,7 +131,7 @@ def test_a_partial_extraction_of_something_else_is_refused(weights, noise, tmp_p
 @pytest.mark.usefixtures("small_blocks")
 def test_blocks_of_another_size_continue(weights, noise, expected, tmp_path, monkeypatch):
     interrupted(weights, noise, tmp_path / "f.npz")
-    monkeypatch.setattr("protorect.embedding.pipeline.PICTURES_PER_BLOCK", 16)
+    monkeypatch.setattr("protorect.embedding.extract.ROWS_PER_BLOCK", 16)
     assert extract(weights, noise, tmp_path / "f.npz").resumed == 40
     np.testing.assert_array_equal(load_features(tmp_path / "f.npz")[0], expected[0])
 

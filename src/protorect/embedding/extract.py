@@ -1,7 +1,7 @@
 """Extraction: the features of labeled pictures, written to a file or store; resumable."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,13 @@ from protorect.datasets.prepare import check_apart
 from protorect.embedding.cache import FeatureCache, cache_folder
 from protorect.embedding.partial import PartialRows, partial_extraction
 from protorect.embedding.picture_sets import PictureSet, find_folders, open_packed, packed_origin
-from protorect.embedding.pipeline import Block, embed_at, embedded_blocks
+from protorect.embedding.pipeline import (
+    PICTURES_PER_BLOCK,
+    ROWS_PER_BLOCK,
+    Block,
+    embed_at,
+    embedded_blocks,
+)
 from protorect.embedding.sources import load_embedder, origin_of
 from protorect.embedding.store import is_extracted
 from protorect.errors import DataError
@@ -90,9 +96,12 @@ def extract(
         labels, names = found.labels, found.class_names
         with closing(unfinished.open_rows(dim, labels, names, made_by)) as rows:
             resumed = rows.done.pictures
-            with FeatureCache(cache_folder(cache)) as known_features:
-                embed_block = partial(embed_at, found.pictures, embedder, known_features)
-                _fill(rows, range(resumed, len(labels)), embed_block, workers, progress)
+            with FeatureCache(cache_folder(cache)) as features:
+                embed_block = partial(embed_at, found.pictures, embedder, features)
+                size = ROWS_PER_BLOCK if packed else PICTURES_PER_BLOCK
+                missing = range(resumed, len(labels))
+                with embedded_blocks(embed_block, missing, size, workers) as blocks:
+                    _append(blocks, rows, len(labels), progress)
         reasons = dict(rows.done.unreadable)
         unreadable = {i: f"{found.pictures[i].path}: {reason}" for i, reason in reasons.items()}
         if problem := _class_without_pictures(found, unreadable):
@@ -110,19 +119,13 @@ def provenance(network: TrainedBackbone, data: PackedDataset, split: str) -> dic
     return described | packed_origin(data, split)
 
 
-def _fill(
-    rows: PartialRows,
-    missing: range,
-    embed_block: Callable[[range], Block],
-    workers: int | None,
-    progress: Progress | None,
+def _append(
+    blocks: Iterator[Block], rows: PartialRows, count: int, progress: Progress | None
 ) -> None:
-    """Embed the pictures that are not done, and append their features."""
-    with embedded_blocks(embed_block, missing, workers=workers) as blocks:
-        for block in blocks:
-            rows.append(block)
-            if progress is not None:
-                progress(rows.done.pictures, missing.stop)
+    for block in blocks:
+        rows.append(block)
+        if progress is not None:
+            progress(rows.done.pictures, count)
 
 
 def _class_without_pictures(found: PictureSet, unreadable: Mapping[int, str]) -> str:

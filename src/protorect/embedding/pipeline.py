@@ -27,6 +27,7 @@ from protorect.images.find import FailedPicture
 from protorect.images.stored import StoredPicture, UnreadableError
 
 PICTURES_PER_BLOCK = 20
+ROWS_PER_BLOCK = 64  # of an array: mostly small pictures, which take less time each
 LARGEST_IN_MEMORY = 2**30  # bytes of features; more are mapped from a temporary file
 PicturesToEmbed = Sequence[StoredPicture] | NDArray[np.uint8]  # or (n, height, width, channels)
 
@@ -64,7 +65,7 @@ def embed_pictures(
     features = np.empty((0, 0), np.float32)
     embed_block = partial(embed_at, pictures, embedder, cache)
     size = min(PICTURES_PER_BLOCK, -(-count // torch.get_num_threads()))
-    with embedded_blocks(embed_block, range(count), size=max(1, size)) as blocks:
+    with embedded_blocks(embed_block, range(count), max(1, size)) as blocks:
         for block in blocks:
             if not len(features) and len(block.features):
                 features = _allocate(count, block.features.shape[1])
@@ -88,8 +89,7 @@ def embed_pictures(
 def embedded_blocks(
     embed_block: Callable[[range], Block],
     pictures: range,
-    *,
-    size: int = 0,
+    size: int,
     workers: int | None = None,
 ) -> Iterator[Iterator[Block]]:
     """Embed pictures, `size` at a time; give an iterator over the blocks in order.
@@ -97,7 +97,6 @@ def embedded_blocks(
     By default there are as many threads as torch uses. Each works with one thread of torch, and
     all together are at most a few blocks ahead of the iterator.
     """
-    size = size or PICTURES_PER_BLOCK
     blocks = (pictures[start : start + size] for start in range(0, len(pictures), size))
     before = torch.get_num_threads()
     try:
