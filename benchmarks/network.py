@@ -69,6 +69,8 @@ class NetworkCase:
             "crop_padding": self.crop_padding,
             "mean": [0.5] * self.channels,
             "std": [0.29] * self.channels,
+            "unreadable": [],
+            "left_out": [],
             "splits": {"train": record},
         }
         (folder / MANIFEST).write_text(json.dumps(manifest))

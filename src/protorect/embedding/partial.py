@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorect._utils.arrays import save_arrays
+from protorect._utils.documents import read_json
 from protorect._utils.files import write_errors
 from protorect._utils.locks import locked
-from protorect._utils.manifest import MANIFEST, read_json
+from protorect._utils.manifest import MANIFEST
 from protorect.embedding.picture_sets import chained_digest
 from protorect.embedding.pipeline import Block, check_lengths
 from protorect.embedding.store import (
@@ -66,14 +67,12 @@ class Done(NamedTuple):
     @classmethod
     def load(cls, path: Path, count: int) -> Self:
         """Read what was written for `count` pictures; nothing is done if that is not readable."""
+        expected = (range(count + 1), [(range(count), str)], str)
         try:
-            pictures, unreadable, contents = read_json(path, "")
-            done = cls(int(pictures), tuple((int(i), str(why)) for i, why in unreadable), contents)
-        except (DataError, TypeError, ValueError):
+            pictures, unreadable, contents = read_json(path, expected)
+        except DataError:
             return cls()
-        positions = {position for position, _ in done.unreadable}
-        fits = done.pictures <= count and positions <= set(range(done.pictures))
-        return done if fits and isinstance(contents, str) else cls()
+        return cls(pictures, tuple((position, reason) for position, reason in unreadable), contents)
 
 
 class PartialRows:

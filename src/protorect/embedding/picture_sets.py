@@ -57,7 +57,7 @@ def open_packed(folder: Path, split: str) -> PictureSet:
         chosen.class_names,
         packed_origin(data, split),
         lambda: data.mean,
-        tuple(f"{one['path']}: {one['reason']}" for one in data.manifest.get("unreadable", ())),
+        tuple(f"{one['path']}: {one['reason']}" for one in data.manifest["unreadable"]),
     )
 
 
