@@ -165,7 +165,7 @@ def test_one_episode_has_no_interval(files, capsys):
         ("missing.npz", "there is no file missing.npz"),
         ("corrupt.npz", "corrupt.npz is not a .npz file, or only part of one"),
         ("no-features.npz", "no-features.npz has no array features; it holds labels"),
-        ("pickled.npz", "features.npy holds pickled objects, which are never read"),
+        ("pickled.npz", "features.npy cannot be read: it holds pickled objects"),
         ("nan.npz", "2 of 480 feature rows hold NaN or infinite values: row 3, 17"),
         ("short.npz", "480 rows of features and labels of shape (479,)"),
         ("one-class.npz", "all labels are 0; at least two classes are needed"),

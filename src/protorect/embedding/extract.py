@@ -76,6 +76,24 @@ def extract(
         False for none.
     progress
         Called with the numbers of pictures done and of all pictures.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> import protorect
+    >>> scratch = tempfile.TemporaryDirectory()
+    >>> folder = Path(scratch.name)
+    >>> for name in ("red", "blue"):
+    ...     (folder / "pictures" / name).mkdir(parents=True)
+    ...     for number in range(3):
+    ...         Image.new("RGB", (84, 84), name).save(folder / "pictures" / name / f"{number}.png")
+    >>> done = protorect.extract("cub-conv64", folder / "pictures", folder / "features.npz")
+    >>> features, labels = protorect.load_features(folder / "features.npz")
+    >>> done.written, features.shape, labels.tolist()
+    (True, (6, 1600), ['blue', 'blue', 'blue', 'red', 'red', 'red'])
+    >>> scratch.cleanup()
     """
     if workers is not None:
         check_whole("workers", workers, 1)
