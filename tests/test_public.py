@@ -2,9 +2,13 @@
 
 import ast
 import doctest
+import importlib
+import pkgutil
+import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
@@ -48,3 +52,23 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_importing_the_package_does_no_heavy_work():
     code = "import sys, protorect; assert 'torch' not in sys.modules and 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_records_with_arrays_compare_by_identity():
+    """A generated `__eq__` would compare arrays and raise."""
+    with_arrays = [
+        record
+        for record in dataclasses_of_the_package()
+        if any(re.search("NDArray|Tensor", str(field.type)) for field in fields(record))
+    ]
+    assert len(with_arrays) > 10
+    assert [record for record in with_arrays if record.__eq__ is not object.__eq__] == []
+
+
+def dataclasses_of_the_package():
+    for found in pkgutil.walk_packages(protorect.__path__, "protorect."):
+        if not found.name.endswith("__main__"):
+            for value in vars(importlib.import_module(found.name)).values():
+                defined_here = getattr(value, "__module__", None) == found.name
+                if defined_here and isinstance(value, type) and is_dataclass(value):
+                    yield value

@@ -36,7 +36,7 @@ _MANIFEST = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PackedSplit:
     """The pictures of one split; the rows of a class are contiguous."""
 

@@ -74,7 +74,7 @@ class Plan(NamedTuple):
         return cls(seed, recipe, sampled)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Learned:
     """The result of the training, and the novel digits."""
 

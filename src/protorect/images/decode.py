@@ -27,7 +27,7 @@ _UPRIGHT = {  # EXIF orientation: what turns the picture upright
 _DETAIL = 2  # decode a JPEG at no less than this multiple of the final size, then resize
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decoded:
     """A decoded picture."""
 

@@ -28,7 +28,7 @@ _SAVED = {"source": str, "classes": [str], "contents": [str], "method": {str, No
 _SAVED |= {"unknown": object, "unsure": object}  # which Thresholds checks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ImageClassifier:
     """Features of labeled examples, and the network that computed them.
 

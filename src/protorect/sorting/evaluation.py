@@ -14,7 +14,7 @@ from protorect.sorting.journal import Placement
 MOST_PAIRS = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """Predicted against true labels."""
 

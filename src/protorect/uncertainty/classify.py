@@ -18,7 +18,7 @@ FEW_PER_CLASS, METHOD_FOR_FEW = 2, "cspn"
 _ROWS_AT_ONCE = 16384
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Classified:
     """Predictions of n samples."""
 
