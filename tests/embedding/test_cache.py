@@ -138,3 +138,17 @@ def test_the_folder_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     assert user_cache() == tmp_path / "protorect"
+
+
+def test_a_relative_path_is_another_file_in_another_folder(tmp_path, monkeypatch):
+    """Both files have the same size and the same time of the last change."""
+    with FeatureCache(tmp_path / "cache") as cache:
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "1.png").write_bytes(name.encode())
+            os.utime(tmp_path / name / "1.png", (1e9, 1e9))
+        monkeypatch.chdir(tmp_path / "a")
+        cache.put("network", [], [("1.png", b"content of a")])
+        assert cache.known_content("1.png") == b"content of a"
+        monkeypatch.chdir(tmp_path / "b")
+        assert cache.known_content("1.png") is None

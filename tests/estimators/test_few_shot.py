@@ -20,6 +20,7 @@ from helpers.clusters import clusters
 from protorect import BDCSPN, METHODS, DataError, FewShotClassifier, OptionError
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.core.functional import predictions
+from protorect.estimators.few_shot import KnownSamples
 
 # Fewer iterations where only the contract is tested.
 QUICK = {"tim": "tim:iterations=5", "alpha-tim": "alpha-tim:iterations=5"}
@@ -138,6 +139,7 @@ def test_copies_and_files_predict_the_same(spec, tmp_path):
     "damage",
     [
         lambda tensors, config: tensors.pop("known.hashes"),
+        lambda tensors, config: tensors.update({"known.order": torch.zeros(80, dtype=torch.int64)}),
         lambda tensors, config: tensors.update({"known.scores": torch.zeros(3, 4)}),
         lambda tensors, config: tensors.update({"neighbors.features": torch.zeros(2, 2)}),
         lambda tensors, config: config["rule"].update({"class": "Nonsense"}),
@@ -224,3 +226,51 @@ def test_an_unfitted_classifier_says_so(tmp_path):
             use([[1.0, 2.0]])
     with pytest.raises(NotFittedError):
         FewShotClassifier().save(tmp_path / "clf.safetensors")
+
+
+@pytest.mark.parametrize("fitted", [np.float32, np.float64])
+@pytest.mark.parametrize("given", [np.float16, np.float32, np.float64])
+def test_samples_may_have_another_type_than_those_of_the_fit(fitted, given):
+    X, y, unlabeled, new = task()
+    classifier = FewShotClassifier().fit(X, y, X_unlabeled=unlabeled.astype(fitted))
+    p, ood = classifier.predict_proba(new), classifier.ood_score(new)
+    np.testing.assert_allclose(classifier.predict_proba(new.astype(given)), p, atol=2e-2)
+    np.testing.assert_allclose(classifier.ood_score(new.astype(given)), ood, atol=2e-2)
+
+
+@pytest.mark.parametrize("scale", [1e60, 1e-50, 1.0])
+def test_samples_are_recognized_at_any_scale(scale):
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0]]), [0, 1]
+    unlabeled = scale * np.array([[1.0, 0.0], [-0.0, 1.0], [1.0, 0.1], [0.1, 1.0]])
+    classifier = FewShotClassifier("cspn").fit(X, y, X_unlabeled=unlabeled)
+    assert classifier.transduction_.tolist() == [0, 1, 0, 1]
+    assert classifier.predict(scale * np.array([[3.0, 1.0], [1.0, 3.0]])).tolist() == [0, 1]
+
+
+def test_many_similar_samples_are_not_confused():
+    rng = np.random.default_rng(0)
+    known = np.unique(np.sign(rng.normal(size=(60_000, 32))), axis=0)
+    codes = rng.permutation(len(known))
+    half = len(known) // 2
+    samples = KnownSamples.of(known[codes[:half]], torch.zeros(half, 2))
+    assert samples.find(known[codes[half:]])[1].all()
+    assert not samples.find(known[codes[:half]].astype(np.float32))[1].any()
+
+
+def test_a_method_object_is_saved_by_its_name(tmp_path):
+    X, y, unlabeled, new = task()
+    chosen = METHODS["bd-cspn"].with_options(z=3)
+    original = FewShotClassifier(chosen).fit(X, y, X_unlabeled=unlabeled)
+    original.save(tmp_path / "clf.safetensors")
+    loaded = FewShotClassifier.load(tmp_path / "clf.safetensors")
+    assert loaded.method == "bd-cspn:z=3"
+    np.testing.assert_array_equal(loaded.predict_proba(new), original.predict_proba(new))
+    centered = METHODS["simpleshot"].with_options(base_mean=X.mean(axis=0))
+    with pytest.raises(DataError, match="cannot save the method simpleshot:.*in Python only"):
+        FewShotClassifier(centered).fit(X, y).save(tmp_path / "other.safetensors")
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_example_of_many_classes_gives_no_warning():
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    FewShotClassifier("cspn").fit(X, np.arange(60))

@@ -92,7 +92,7 @@ class FeatureCache:
         if status is None:
             return None
         statement = "SELECT content FROM files WHERE place = ? AND size = ? AND changed = ?"
-        rows = self._run(statement, [(os.fsencode(file), *status)])
+        rows = self._run(statement, [(_place(file), *status)])
         return rows[0][0] if rows else None
 
     def get(self, network: str, content: bytes) -> NDArray[np.float32] | None:
@@ -126,7 +126,7 @@ class FeatureCache:
         )
         latest = time.time_ns() - _MIN_AGE_NS
         rows = [
-            (os.fsencode(file), *status, content)
+            (_place(file), *status, content)
             for file, content in files
             if (status := file_status(file)) is not None and status[1] < latest
         ]
@@ -194,6 +194,11 @@ def file_status(file: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return status.st_size, status.st_mtime_ns
+
+
+def _place(file: str) -> bytes:
+    """The absolute path: a relative one means another file in another working folder."""
+    return os.fsencode(os.path.abspath(file))
 
 
 def _today() -> int:

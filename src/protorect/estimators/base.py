@@ -82,7 +82,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator, ABC):
         config = {
             "kind": KIND,
             "class": type(self).__name__,
-            "params": self.get_params(),
+            "params": self._saved_parameters(),
             "classes": self.classes_.tolist(),
             "classes_dtype": self.classes_.dtype.str,
             "feature_names": list(getattr(self, "feature_names_in_", [])),
@@ -107,6 +107,10 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator, ABC):
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise DataError(f"{path} holds a damaged {name}: {error}. Save it again.") from error
         return self
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        """The parameters of the constructor as a file holds them."""
+        return dict(self.get_params())
 
     @abstractmethod
     def _check_parameters(self) -> None:

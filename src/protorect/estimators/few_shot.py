@@ -1,6 +1,7 @@
 """A scikit-learn classifier over any method by its name."""
 
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch import Tensor
 from protorect._utils.parameters import check_flag
 from protorect._utils.tensors import tensor_of
 from protorect.core.functional import predictions
+from protorect.errors import DataError, OptionError
 from protorect.estimators.base import TransductiveClassifier, blocks_of_rows
 from protorect.estimators.inputs import Array
 from protorect.methods import Method, method
@@ -19,7 +21,6 @@ from protorect.uncertainty.calibration import Calibration
 from protorect.uncertainty.ood import Scored
 
 _RULES = ("rule", "cosine_rule")
-_FLOAT32 = np.dtype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +34,10 @@ class KnownSamples:
     @classmethod
     def of(cls, samples: Array, scores: Tensor) -> Self:
         """Remember samples (n, n_features)."""
-        parts = [_hashes(block[0].numpy()) for _, block in blocks_of_rows(samples, _FLOAT32)]
-        hashes, order = torch.sort(torch.cat([torch.empty(0, dtype=torch.int64), *parts]))
+        parts = [_hashes(block[0].numpy()) for _, block in blocks_of_rows(samples, samples.dtype)]
+        hashes, order = torch.sort(
+            torch.cat([torch.empty(0, dtype=torch.int64), *parts]), stable=True
+        )
         return cls(hashes, scores.contiguous(), order)
 
     def find(self, samples: Array) -> tuple[Tensor, Tensor]:
@@ -48,10 +51,10 @@ class KnownSamples:
 
 
 def _hashes(samples: Array) -> Tensor:
-    """One 64-bit number per row, equal for equal rows."""
-    words = np.ascontiguousarray(samples, _FLOAT32).view(np.uint32).astype(np.uint64)
-    factors = np.random.default_rng(0).integers(2**64, size=words.shape[1], dtype=np.uint64) | 1
-    return torch.from_numpy((words * factors).sum(axis=1).view(np.int64))
+    """One 64-bit number per row, equal for equal rows of any floating type."""
+    rows = samples.astype(np.float64) + 0.0  # -0 becomes 0
+    digests = b"".join(blake2b(row.data, digest_size=8).digest() for row in rows)
+    return torch.from_numpy(np.frombuffer(digests, np.int64).copy())
 
 
 class FewShotClassifier(TransductiveClassifier):
@@ -116,6 +119,14 @@ class FewShotClassifier(TransductiveClassifier):
             found[place] = self.rule_.ood_scores(Scored(block[0], scores[place], cosines))
         return np.asarray(found.numpy())
 
+    def _saved_parameters(self) -> dict[str, Any]:
+        name = method(self.method).name
+        try:
+            method(name)
+        except OptionError as error:  # an option that a name cannot hold
+            raise DataError(f"cannot save the method {name}: {error}") from error
+        return {**self.get_params(), "method": name}
+
     def _check_parameters(self) -> None:
         method(self.method)
         check_flag("calibrate", self.calibrate)
@@ -134,7 +145,7 @@ class FewShotClassifier(TransductiveClassifier):
             found, new = self._known.find(block[0].numpy())
             if new.any():
                 scores[place] = self.rule_.rule.scores(block)[0]
-            scores[place][~new] = found
+            scores[place][~new] = found.to(scores.dtype)
         return scores
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -174,6 +185,7 @@ def _check_shapes(rule: CalibratedRule, known: KnownSamples, ways: int) -> None:
     shapes = {
         "known.scores": (known.scores, (n, ways)),
         "known.hashes": (known.hashes, (n,)),
+        "known.order": (known.order, (n,)),
         "neighbors.features": (rule.neighbors.features, (m, dim)),
         "neighbors.scores": (rule.neighbors.scores, (m, ways)),
         "neighbors.cosines": (rule.neighbors.cosines, (m, ways)),
@@ -181,6 +193,8 @@ def _check_shapes(rule: CalibratedRule, known: KnownSamples, ways: int) -> None:
     for name, (tensor, expected) in shapes.items():
         if tuple(tensor.shape) != expected:
             raise ValueError(f"{name} has shape {tuple(tensor.shape)} instead of {expected}")
+    if not torch.equal(known.order.sort().values, torch.arange(n)):
+        raise ValueError("known.order is not an order of the samples")
     for part in (rule.rule, rule.cosine_rule):
         if (part.sizes["tasks"], part.sizes["ways"], part.sizes["dim"]) != (1, ways, dim):
             raise ValueError(f"a rule of {part.sizes} instead of {ways} classes")

@@ -1,5 +1,6 @@
 """Features and labels as scikit-learn takes them."""
 
+import warnings
 from collections.abc import Iterable
 from numbers import Real
 from typing import Any
@@ -44,7 +45,9 @@ def encode(y: Array) -> tuple[Array, Tensor]:
         position = {label: code for code, label in enumerate(classes)}
         codes = np.array([position[label] for label in y])
     else:
-        check_classification_targets(y)
+        with warnings.catch_warnings():  # as many classes as samples are usual here
+            warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+            check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(f"y has one class only, {classes.tolist()[0]!r}; give at least two.")

@@ -34,15 +34,13 @@ def knn_similarity(samples: Scored, unlabeled: Scored) -> Tensor:
     for label in sorted(set(labels.tolist())):
         members = (labels == label).nonzero().flatten()
         others = (unlabeled_labels == label).nonzero().flatten()
-        cosines = (
-            normalize(samples.features[members], dim=-1)
-            @ normalize(unlabeled.features[others], dim=-1).T
-        )
+        rows = normalize(samples.features[members], dim=-1).to(unlabeled.features.dtype)
+        cosines = rows @ normalize(unlabeled.features[others], dim=-1).T
         cosines = cosines.masked_fill(cosines > _SAME, -2.0)
         nearest = cosines.topk(min(NEIGHBORS, len(others)), dim=-1)
         valid = nearest.values > -2.0
         with_class = unlabeled.cosines[others, label][nearest.indices] * valid
         means = with_class.sum(dim=-1) / valid.sum(dim=-1).clamp_min(1)
         any_valid = valid.any(dim=-1)
-        similarity[members[any_valid]] = means[any_valid]
+        similarity[members[any_valid]] = means[any_valid].to(similarity.dtype)
     return similarity
