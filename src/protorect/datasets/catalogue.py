@@ -1,13 +1,14 @@
 """The known data sets: where to get each, its license, its layout on disk."""
 
-import tomllib
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+from protorect._utils.documents import COUNT, checked, read_toml
 from protorect.datasets.layouts import DatasetPictures
 from protorect.datasets.splits import ClassSplit, known_split
-from protorect.errors import unknown_name
+from protorect.errors import DataError, naming, unknown_name
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,28 @@ class Dataset:
         return found
 
 
-_TABLES = tomllib.loads((Path(__file__).parent / "catalogue.toml").read_text(encoding="utf-8"))
-DATASETS = {name: Dataset(name, **table) for name, table in _TABLES.items()}
+_CATALOGUE = Path(__file__).parent / "catalogue.toml"
+_FIELDS = {field.name: field for field in fields(Dataset) if field.name != "name"}
+_DESCRIPTION = {
+    name if field.default is MISSING else f"{name}?": COUNT if field.type is int else field.type
+    for name, field in _FIELDS.items()
+}
+
+
+def dataset_of_table(name: str, table: Any) -> Dataset:
+    """The data set that a table of the catalogue describes; DataError names table and field."""
+    with naming(f"{_CATALOGUE.name}, table [{name}]"):
+        try:
+            checked(table, _DESCRIPTION)
+        except ValueError as error:
+            raise DataError(f"{error}.") from error
+        for field in table:
+            if field not in _FIELDS:
+                raise unknown_name("field", field, _FIELDS)
+    return Dataset(name, **table)
+
+
+DATASETS = {name: dataset_of_table(name, table) for name, table in read_toml(_CATALOGUE).items()}
 
 
 def find_dataset(name: str) -> Dataset:

@@ -23,7 +23,10 @@ def find_classes(
     """
     listing = list_pictures(root, scratch)
     if split is None:
-        raise OptionError("there is no published split of this data set; give --split FILE.json.")
+        raise OptionError(
+            "there is no published split of this data set, and its class folders are found by the "
+            "names in a split; give --split FILE.json, or use `protorect prepare folder`."
+        )
     spellings = _spellings(split)
 
     def class_of(picture: StoredPicture) -> str | None:
