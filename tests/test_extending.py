@@ -15,8 +15,9 @@ from protorect._utils.parameters import Parameters
 from protorect.backbones.base import Backbone
 from protorect.backbones.registry import BACKBONES, BackboneSpec
 from protorect.cli import COMMANDS, main
-from protorect.datasets.catalogue import DATASETS, Dataset
+from protorect.datasets.catalogue import DATASETS, dataset_of_table
 from protorect.datasets.layouts import DatasetPictures, group_by_class
+from protorect.errors import ProtorectError
 from protorect.images.archives import list_pictures
 from protorect.labeling.exports import FORMATS
 from protorect.labeling.prediction import Prediction
@@ -76,8 +77,8 @@ def test_a_data_set(tmp_path, monkeypatch, add_module, capsys):
         return group_by_class(listing, (), lambda picture: picture.path[0])
 
     add_module("protorect.datasets.layouts.toy", find_classes=find_classes)
-    toy = Dataset("toy", "toy", "pictures", "nowhere", "yours", size=28)
-    monkeypatch.setitem(DATASETS, "toy", toy)
+    table = {"layout": "toy", "expects": "pictures", "source": "nowhere", "license": "yours"}
+    monkeypatch.setitem(DATASETS, "toy", dataset_of_table("toy", table | {"size": 28}))
     (tmp_path / "pictures").mkdir()
     for name in ("a1", "a2", "b1", "b2"):
         Image.new("RGB", (30, 30)).save(tmp_path / "pictures" / f"{name}.png")
@@ -89,15 +90,30 @@ def test_a_data_set(tmp_path, monkeypatch, add_module, capsys):
     assert "toy" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"folder": "images"}, "unknown field 'folder'.*Known: bright_on_dark, channels"),
+        ({"layout": ...}, "layout is missing; it must be text"),
+        ({"size": "84"}, "size is '84'; it must be a whole number"),
+    ],
+)
+def test_a_wrong_field_of_a_data_set_is_named(change, message):
+    table = {"layout": "folder", "expects": "pictures", "source": "nowhere", "license": "yours"}
+    table = {field: value for field, value in (table | change).items() if value is not ...}
+    with pytest.raises(ProtorectError, match=rf"^catalogue.toml, table \[toy\]: {message}"):
+        dataset_of_table("toy", table)
+
+
 def test_an_export_format(tmp_path, monkeypatch, add_module):
     def write(rows, path):
         path.write_text("".join(f"{row.label}\n" for row in rows))
 
-    add_module("protorect.labeling.exports.toy", check=lambda: None, write=write)
-    monkeypatch.setitem(FORMATS, "toy", "labels only")
+    add_module("protorect.labeling.exports.toy_labels", check=lambda: None, write=write)
+    monkeypatch.setitem(FORMATS, "toy-labels", "labels only")
     row = Prediction("1.jpg", "cat", 0.9, "dog", 0.8, 0.75, "cat")
     predictions = Predictions((row,), (), (), ("cat", "dog"), "cspn", ("",))
-    predictions.export(tmp_path / "labels.txt", "toy")
+    predictions.export(tmp_path / "labels.txt", "toy-labels")
     assert (tmp_path / "labels.txt").read_text() == "cat\n"
 
 
@@ -108,9 +124,9 @@ def test_a_command(monkeypatch, add_module, capsys):
     def run(options: SimpleNamespace):
         sys.stdout.write(f"{2 * options.number}\n")
 
-    add_module("protorect.cli.toy", __doc__="Double.", add_arguments=add_arguments, run=run)
-    monkeypatch.setitem(COMMANDS, "toy", "double a number")
-    assert main(["toy", "21"]) == 0
+    add_module("protorect.cli.toy_double", __doc__="Double.", add_arguments=add_arguments, run=run)
+    monkeypatch.setitem(COMMANDS, "toy-double", "double a number")
+    assert main(["toy-double", "21"]) == 0
     assert capsys.readouterr().out == "42\n"
     with pytest.raises(SystemExit):
         main(["--help"])

@@ -78,7 +78,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
             name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if name == chosen:
-            module = import_module(f"protorect.cli.{name}")
+            module = import_module(f"protorect.cli.{name.replace('-', '_')}")
             command.description = module.__doc__
             module.add_arguments(command)
             command.set_defaults(run=module.run)

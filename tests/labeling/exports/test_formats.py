@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -52,7 +53,15 @@ def test_a_format_without_its_library_names_the_extra(tmp_path, monkeypatch):
 def test_a_failed_export_leaves_the_file_as_it_was(tmp_path, monkeypatch, name):
     path = tmp_path / "p"
     path.write_text("before")
-    broken = (ROWS[0]._replace(probability="not a number"),)
-    with pytest.raises(TypeError):
-        export(broken, path, name)
+    module = import_module(f"protorect.labeling.exports.{name.replace('-', '_')}")
+    write = module.write
+
+    def write_and_fail(rows, temporary):
+        write(rows, temporary)
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(module, "write", write_and_fail)
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        export(ROWS, path, name)
     assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]

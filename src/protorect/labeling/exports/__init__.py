@@ -14,7 +14,7 @@ from protorect._utils.files import written_whole
 from protorect.errors import unknown_name
 from protorect.labeling.prediction import Prediction
 
-# The module of each format and what it is for.
+# Each format and what it is for; the module of `label-studio` would be label_studio.py.
 FORMATS = {
     "csv": "a table that every program reads",
     "parquet": "a table with types, for data frames and databases",
@@ -37,4 +37,4 @@ def export(rows: Sequence[Prediction], path: str | os.PathLike[str], format: str
 def _module(name: str) -> ModuleType:
     if name not in FORMATS:
         raise unknown_name("export format", name, FORMATS)
-    return import_module(f"protorect.labeling.exports.{name}")
+    return import_module(f"protorect.labeling.exports.{name.replace('-', '_')}")
