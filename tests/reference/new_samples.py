@@ -7,10 +7,10 @@ import torch
 
 from reference import baselines, bd_cspn_plus, rectification, transduction
 
-INDUCTIVE = ("protonet", "simpleshot", "matching", "ridge", "logistic")
 
-
-def scores(name: str, support, labels, unlabeled, new, ways: int, **options) -> np.ndarray:
+def scores(
+    name: str, support, labels, unlabeled, new, ways: int, *, inductive: bool, **options
+) -> np.ndarray:
     """(n_new, ways), up to a constant per sample; all features float64 arrays."""
     if name in rectification.METHODS:
         fitted = rectification.rectify_episode(
@@ -18,10 +18,10 @@ def scores(name: str, support, labels, unlabeled, new, ways: int, **options) -> 
         )
         shifted = [rectification.shifted(x, fitted.xi) for x in new]
         return np.array([rectification.cosines(x, fitted.prototypes) for x in shifted])
-    if name in INDUCTIVE:  # a new sample is a query like any other
-        return baselines.REFERENCES[name](support, labels, new, ways, **options)
     if name in baselines.REFERENCES:
         function = baselines.REFERENCES[name]
+        if inductive:  # a new sample is a query like any other
+            return function(support, labels, new, ways, **options)
         return function(support, labels, unlabeled, ways, new=new, **options)
     if name == "bd-cspn-plus":
         return bd_cspn_plus.scores(support, labels, unlabeled, ways, new=new, **options)
