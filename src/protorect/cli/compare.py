@@ -56,11 +56,11 @@ def run(options: argparse.Namespace) -> None:
     settings = {"features": names, **sampling, "versions": versions()}
     if options.json is not None:
         write_text(options.json, comparison_json(comparison, settings))
-    page = comparison_page(comparison, settings)
     if options.html is not None:
-        write_text(options.html, render_html(page))
+        write_text(options.html, render_html(comparison_page(comparison, settings)))
         print(options.html)
     if options.markdown is not None:
+        page = comparison_page(comparison, settings)
         text, figures = render_markdown(page, f"figures/{options.markdown.stem}")
         for name, svg in figures.items():
             write_text(options.markdown.parent / name, svg)
