@@ -335,7 +335,8 @@ def test_an_earlier_fit_is_where_the_next_one_starts(name):
 @every_method
 def test_an_earlier_fit_of_other_samples_of_the_same_classes_is_accepted(name):
     support, labels, query = random_tasks((2, 1, 3), 9)
-    earlier = short(name).fit(support[:, 1:], labels[1:], query)
+    others = torch.arange(6) != labels.argmax()  # without one of the three of the last class
+    earlier = short(name).fit(support[:, others], labels[others], query)
     fitted = short(name).fit(support, labels, query[:, 1:], previous=earlier)
     if not METHODS[name].uses_previous:
         assert_close(fitted.unlabeled_scores, short(name)(support, labels, query[:, 1:]))
@@ -367,3 +368,63 @@ def test_wrong_shapes_are_refused(name):
         DataError, match=r"samples of shape \(3, 9, 5\) were given, not \(3, n, 16\)"
     ):
         short(name).fit(support, labels).scores(query[..., :5])
+
+
+@every_method
+def test_the_support_is_converted_to_the_type_of_the_unlabeled_samples(name):
+    support, labels, query = random_tasks((2, 1, 3), 9)
+    for own, other in ((torch.float64, torch.float32), (torch.float32, torch.float64)):
+        same = short(name)(support.to(own).to(other), labels, query.to(other))
+        scores = short(name)(support.to(own), labels.int(), query.to(other))
+        assert torch.equal(scores, same)
+        assert scores.dtype == other
+    half = short(name)(support.float(), labels, query.half())  # computed in float32
+    assert torch.equal(half, short(name)(support.float(), labels, query.half().float()))
+
+
+SUPPORT, LABELS, UNLABELED = random_tasks((2, 1, 3), 9)
+WRONG_INPUT = {  # what differs from a fit that succeeds, and what the message says of it
+    "array": ({"support": SUPPORT.numpy()}, "support is of type ndarray; give a tensor"),
+    "list": ({"labels": LABELS.tolist()}, "labels is of type list; give a tensor"),
+    "unlabeled list": ({"unlabeled": [[[1.0]]]}, "unlabeled is of type list; give a tensor"),
+    "prior array": ({"prior": np.zeros((3, 9, 3))}, "prior is of type ndarray; give a tensor"),
+    "rule": ({"previous": "cspn"}, "previous is of type str; give what `fit` has returned"),
+    "one task": ({"support": SUPPORT[0]}, r"support has shape \(6, 16\): the axis of the tasks"),
+    "unlabeled of one task": (
+        {"unlabeled": UNLABELED[0]},
+        r"unlabeled has shape \(9, 16\): the axis of the tasks is missing",
+    ),
+    "four axes": ({"support": SUPPORT[None]}, "it needs three axes"),
+    "too few labels": (
+        {"labels": LABELS[1:]},
+        r"labels have shape \(5,\); one label per support sample is \(6,\) or, .*\(3, 6\)",
+    ),
+    "labels of too few tasks": ({"labels": LABELS.expand(2, -1)}, r"labels have shape \(2, 6\)"),
+    "no support": ({"support": SUPPORT[:, :0], "labels": LABELS[:0]}, "labels are empty"),
+    "fractions": ({"labels": LABELS.float()}, "labels are of type torch.float32; give integers"),
+    "flags": ({"labels": LABELS > 0}, "labels are of type torch.bool; give integers"),
+    "negative": ({"labels": LABELS - 1}, "labels are from -1 to 1; give the integers 0"),
+    "absent class": ({"labels": LABELS * 2}, "labels are from 0 to 4; give the integers 0"),
+    "huge label": ({"labels": LABELS * 10**12}, "labels are from 0 to 2000000000000; give"),
+    "absent in one task": (
+        {"labels": torch.stack([LABELS, LABELS, LABELS.clamp_max(1)])},
+        "each at least once in every task",
+    ),
+    "nan": ({"support": SUPPORT * torch.nan}, "support has values that are not finite"),
+    "too large for the type": (
+        {"support": SUPPORT * 1e300, "unlabeled": UNLABELED.float()},
+        "not finite in torch.float32",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_INPUT.values(), ids=WRONG_INPUT)
+def test_input_that_is_no_task_is_refused_in_one_sentence(change, message):
+    given = {"support": SUPPORT, "labels": LABELS, "unlabeled": UNLABELED} | change
+    with pytest.raises(DataError, match=message) as caught:
+        METHODS["cspn"].fit(**given)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+    if not {"prior", "previous"} & set(change):
+        with pytest.raises(DataError, match=message):
+            METHODS["cspn"](given["support"], given["labels"], given["unlabeled"])

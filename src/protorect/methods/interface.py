@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+import torch
 from torch import Tensor
 
 from protorect.core.functional import Features, membership
@@ -41,23 +42,30 @@ class Task:
         labels: Tensor,
         unlabeled: Features | None,
         prior: Tensor | None = None,
-        previous: Rule | None = None,
+        previous: "Fitted | None" = None,
         needs_rule: bool = True,
     ) -> Self:
         """The arguments of `Method.fit`, checked."""
+        shape = _feature_shape("support", support)
         if unlabeled is None:
             unlabeled = _rows(support)[:, :0]
-        shapes = [tuple(_rows(part).shape) for part in (support, unlabeled)]
-        if len(shapes[0]) != 3 or shapes[0][::2] != shapes[1][::2]:
+        unlabeled_shape = _feature_shape("unlabeled", unlabeled)
+        if shape[::2] != unlabeled_shape[::2]:
             raise DataError(
-                f"support {shapes[0]} and unlabeled samples {shapes[1]} do not fit together; both "
-                "are (tasks, samples, dimensions)."
+                f"support {shape} and unlabeled samples {unlabeled_shape} do not fit together; "
+                "both are (tasks, samples, dimensions)."
             )
-        ways = int(labels.max()) + 1
+        labels, ways = _checked_labels(labels, shape[:2])
+        support = _checked_support(support, unlabeled)
         if prior is not None:
-            prior = _checked_prior(prior, (*shapes[1][:2], ways))
+            prior = _checked_prior(prior, (*unlabeled_shape[:2], ways))
             prior = prior.to(RawRows.of(_rows(unlabeled)[:, :0]).dtype)
-        return cls(support, labels, unlabeled, ways, prior, previous, needs_rule)
+        if not isinstance(previous, Fitted | None):
+            raise DataError(
+                f"previous is of type {type(previous).__name__}; give what `fit` has returned."
+            )
+        start = None if previous is None else previous.rule
+        return cls(support, labels, unlabeled, ways, prior, start, needs_rule)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -169,8 +177,70 @@ def _rows(features: Features) -> Tensor:
     return features.rows if isinstance(features, Rows) else features
 
 
+def _check_tensor(name: str, given: Any) -> None:
+    if not isinstance(given, Tensor):
+        raise DataError(
+            f"{name} is of type {type(given).__name__}; give a tensor, as torch.as_tensor makes it."
+        )
+
+
+def _feature_shape(name: str, features: Features) -> tuple[int, ...]:
+    """The shape of features, (tasks, samples, dimensions)."""
+    rows = _rows(features)
+    _check_tensor(name, rows)
+    shape = tuple(rows.shape)
+    if len(shape) != 3:
+        problem = "the axis of the tasks is missing" if len(shape) == 2 else "it needs three axes"
+        raise DataError(
+            f"{name} has shape {shape}: {problem}; give (tasks, samples, dimensions), for one task "
+            "(1, samples, dimensions)."
+        )
+    return shape
+
+
+def _checked_labels(labels: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, int]:
+    """The labels as int64 and the number of classes, for a support of (tasks, n_support)."""
+    _check_tensor("labels", labels)
+    if tuple(labels.shape) not in (shape, shape[1:]):
+        raise DataError(
+            f"labels have shape {tuple(labels.shape)}; one label per support sample is {shape[1:]} "
+            f"or, where they differ between the tasks, {shape}."
+        )
+    if not labels.numel():
+        raise DataError("labels are empty; give at least one support sample per class.")
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise DataError(f"labels are of type {labels.dtype}; give integers, as labels.long() does.")
+    labels = labels.long()
+    lowest, highest = (int(bound) for bound in labels.aminmax())
+    # The number of classes is compared first: a huge label must not allocate its membership.
+    if (
+        lowest < 0
+        or highest >= labels.shape[-1]
+        or not membership(labels, highest + 1).any(dim=-2).all()
+    ):
+        raise DataError(
+            f"labels are from {lowest} to {highest}; give the integers 0 .. classes - 1, each at "
+            "least once in every task."
+        )
+    return labels, highest + 1
+
+
+def _checked_support(support: Features, unlabeled: Features) -> Features:
+    """The support in the floating type of the unlabeled samples; rows objects are as they are."""
+    if not isinstance(support, Tensor):
+        return support
+    if isinstance(unlabeled, Tensor):
+        support = support.to(torch.promote_types(unlabeled.dtype, torch.float32))
+    if not support.isfinite().all():
+        raise DataError(
+            f"support has values that are not finite in {support.dtype}; leave such samples out."
+        )
+    return support
+
+
 def _checked_prior(prior: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The prior with 0 as the highest logit of every sample."""
+    _check_tensor("prior", prior)
     if tuple(prior.shape) != shape:
         raise DataError(f"prior has shape {tuple(prior.shape)}; one logit per class is {shape}.")
     prior = prior - prior.amax(dim=-1, keepdim=True) if prior.numel() else prior

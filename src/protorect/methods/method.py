@@ -92,15 +92,15 @@ class Method(BaseMethod):
         labels
             (tasks, n_support) or (n_support,), integers 0 .. ways - 1, each present.
         unlabeled
-            (tasks, n_unlabeled, dim); with None or without rows, the support alone counts.
+            (tasks, n_unlabeled, dim); with None or without rows, the support alone counts. The
+            support is converted to the floating type of these samples.
         prior
             (tasks, n_unlabeled, ways), what is known beforehand of the unlabeled samples, as
             logits: they are added to those of the method. Used if `uses_prior`.
         previous
             This method fitted to nearly the same tasks, to start from. Used if `uses_previous`.
         """
-        start = None if previous is None else previous.rule
-        task = Task.of(support, labels, unlabeled, prior, start)
+        task = Task.of(support, labels, unlabeled, prior, previous)
         if previous is not None:
             self._check_previous(previous, task)
         return Fitted(self.name, task, self.solve(task))
