@@ -42,6 +42,27 @@ def test_examples_alone_calibrate_where_there_are_several_per_class(shots):
         assert abs(float(stated - right)) < 0.15
 
 
+@pytest.mark.parametrize("spread", [1.0, 1.6])
+@pytest.mark.parametrize("name", METHODS)
+def test_new_samples_are_as_confident_as_unlabeled_ones_of_the_same_classes(name, spread):
+    support, labels, samples, _ = map(torch.from_numpy, task(spread=spread, each=80))
+    rule, unlabeled = fit_calibrated(METHODS[name], support, labels, samples[::2])
+    new = rule.scored(samples[1::2])
+    stated = [rule.probabilities(one.scores).amax(dim=-1).mean() for one in (new, unlabeled)]
+    assert abs(float(stated[0] - stated[1])) < 0.12
+    assert torch.equal(new.scores, rule.new_scores(samples[None, 1::2]))
+    assert (rule.score_scale == 1) == METHODS[name].has_rule
+
+
+@pytest.mark.parametrize("name", [m.name for m in METHODS.values() if not m.has_rule])
+def test_examples_alone_calibrate_the_scores_of_new_samples(name):
+    support, labels, samples, truth = map(torch.from_numpy, task(spread=1.6))
+    rule, _ = fit_calibrated(METHODS[name], support, labels, samples[:0])
+    probabilities = rule.probabilities(rule.scored(samples).scores)
+    right = (probabilities.argmax(dim=-1) == truth).float().mean()
+    assert abs(float(probabilities.amax(dim=-1).mean() - right)) < 0.1
+
+
 def test_without_calibration_no_example_is_held_out(monkeypatch):
     monkeypatch.setattr("protorect.uncertainty.calibrated.hold_out", None)
     support, labels, unlabeled, _ = map(torch.from_numpy, task())

@@ -7,7 +7,13 @@ from torch import Tensor
 
 from protorect.methods import Method, method
 from protorect.methods.rules import Rule
-from protorect.uncertainty.calibration import Calibration, hold_out, thinned
+from protorect.uncertainty.calibration import (
+    Calibration,
+    hold_out,
+    matching_temperature,
+    thinned,
+    top_probability,
+)
 from protorect.uncertainty.ood import Scored, knn_similarity
 
 _COSINES = "bd-cspn-classes"  # its scores are cosines with rectified prototypes
@@ -24,11 +30,16 @@ class CalibratedRule:
     cosine_rule: Rule  # cosines with rectified prototypes
     calibration: Calibration
     neighbors: Scored  # some of the unlabeled samples
+    score_scale: float = 1.0  # of the rule's scores, to the scale of those of unlabeled samples
+
+    def new_scores(self, samples: Tensor) -> Tensor:
+        """Scores (n, ways) of new samples (1, n, dim), on the scale of the unlabeled samples'."""
+        return self.score_scale * self.rule.scores(samples)[0]
 
     def scored(self, samples: Tensor) -> Scored:
         """New samples (n, dim) with their scores."""
-        scores, cosines = (rule.scores(samples[None])[0] for rule in (self.rule, self.cosine_rule))
-        return Scored(samples, scores, cosines)
+        cosines = self.cosine_rule.scores(samples[None])[0]
+        return Scored(samples, self.new_scores(samples[None]), cosines)
 
     def probabilities(self, scores: Tensor) -> Tensor:
         """Probabilities of the classes, (n, ways), from the method's scores of that shape."""
@@ -54,11 +65,26 @@ def fit_calibrated(
     fitted = chosen.fit(*task)
     by_cosine = fitted if cosine_method is chosen else cosine_method.fit(*task)
     scores, cosines = fitted.unlabeled_scores[0], by_cosine.unlabeled_scores[0]
-    calibration = UNCALIBRATED
+    scored = Scored(unlabeled, scores, cosines)
+    neighbors = scored.part(thinned(len(unlabeled)))
+    calibration, score_scale = UNCALIBRATED, 1.0
     if calibrate:
         held_out = hold_out(chosen, cosine_method, support, labels, unlabeled, scores)
         if len(held_out.labels):
             calibration = Calibration.from_held_out(held_out)
-    scored = Scored(unlabeled, scores, cosines)
-    neighbors = scored.part(thinned(len(unlabeled)))
-    return CalibratedRule(fitted.rule, by_cosine.rule, calibration, neighbors), scored
+            if not chosen.has_rule and len(unlabeled):
+                score_scale = _score_scale(fitted.rule, calibration.temperature, neighbors)
+    return (
+        CalibratedRule(fitted.rule, by_cosine.rule, calibration, neighbors, score_scale),
+        scored,
+    )
+
+
+def _score_scale(rule: Rule, temperature: float, unlabeled: Scored) -> float:
+    """The factor that gives the rule's scores the confidence of the method's scores.
+
+    A rule that is not the method's own has scores on another scale: they are cosines, whatever the
+    method computes.
+    """
+    target = top_probability(unlabeled.scores / temperature)
+    return temperature / matching_temperature(rule.scores(unlabeled.features[None])[0], target)

@@ -69,8 +69,27 @@ def fit_temperature(scores: Tensor, labels: Tensor) -> float:
         logs = torch.log_softmax(scores / temperature, dim=-1)
         return -float(logs.gather(1, labels[:, None]).sum() + PRIOR * logs.mean(dim=1).mean())
 
+    return min(_temperatures(scores), key=loss)
+
+
+def matching_temperature(scores: Tensor, probability: float) -> float:
+    """The temperature of scores (n, ways) at which the mean top probability is `probability`."""
+
+    def difference(temperature: float) -> float:
+        return abs(top_probability(scores / temperature) - probability)
+
+    return min(_temperatures(scores), key=difference)
+
+
+def top_probability(logits: Tensor) -> float:
+    """Mean probability of the most probable class, of logits (n, ways)."""
+    return float(torch.softmax(logits, dim=-1).amax(dim=-1).mean())
+
+
+def _temperatures(scores: Tensor) -> list[float]:
+    """Candidates for the temperature of scores (n, ways)."""
     lead = float((scores.max(dim=-1).values - scores.mean(dim=-1)).mean().clamp_min(1e-6))
-    return min(map(float, lead * TEMPERATURES), key=loss)
+    return (lead * TEMPERATURES).tolist()
 
 
 def thinned(count: int) -> slice:
@@ -109,7 +128,10 @@ def hold_out(
         examples = torch.cat([support[~is_held_out], unlabeled[rows]])[None]
         known = torch.cat([labels[~is_held_out], labels.new_tensor(replaced)])
         query = torch.cat([support[is_held_out], unlabeled[is_query]])
-        new = method(examples, known, query[None])[0]
+        if len(unlabeled) or method.has_rule:
+            new = method(examples, known, query[None])[0]
+        else:  # all samples to come are new ones, and these have scores of another scale
+            new = method.fit(examples, known).rule.scores(query[None])[0]
         cosines = new if cosine_method is method else cosine_method(examples, known, query[None])[0]
         scored = Scored(query, new, cosines)
         held_out, rest = scored.part(slice(len(group))), scored.part(slice(len(group), None))
