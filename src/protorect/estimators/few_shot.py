@@ -144,7 +144,7 @@ class FewShotClassifier(TransductiveClassifier):
         for place, block in blocks_of_rows(X, dtype):
             found, new = self._known.find(block[0].numpy())
             if new.any():
-                scores[place] = self.rule_.rule.scores(block)[0]
+                scores[place] = self.rule_.new_scores(block)
             scores[place][~new] = found.to(scores.dtype)
         return scores
 
@@ -152,6 +152,7 @@ class FewShotClassifier(TransductiveClassifier):
         tensors = {f"neighbors.{name}": t for name, t in self.rule_.neighbors._asdict().items()}
         tensors |= {f"known.{name}": t for name, t in vars(self._known).items()}
         config: dict[str, Any] = {"calibration": asdict(self.rule_.calibration)}
+        config["score_scale"] = self.rule_.score_scale
         for part in _RULES:
             rule: Rule = getattr(self.rule_, part)
             own, numbers = rule.state()
@@ -167,7 +168,8 @@ class FewShotClassifier(TransductiveClassifier):
         calibration = Calibration(**{k: float(v) for k, v in config["calibration"].items()})
         neighbors = Scored(**_named(tensors, "neighbors"))
         self._known = KnownSamples(**_named(tensors, "known"))
-        self.rule_ = CalibratedRule(rule, cosine_rule, calibration, neighbors)
+        scale = float(config["score_scale"])
+        self.rule_ = CalibratedRule(rule, cosine_rule, calibration, neighbors, scale)
         self.n_features_in_ = rule.sizes["dim"]
         _check_shapes(self.rule_, self._known, len(self.classes_))
         self.transduction_ = np.asarray(self.classes_[predictions(self._known.scores).numpy()])
