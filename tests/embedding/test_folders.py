@@ -11,7 +11,8 @@ import pytest
 
 from helpers.crashes import crash_at
 from helpers.pictures import class_folders, encoded
-from protorect import DataError, load_features
+from protorect import DataError, OptionError, load_features
+from protorect.cli import main
 from protorect.datasets.prepare import prepare
 from protorect.embedding import picture_sets, pipeline
 from protorect.embedding.cache import FeatureCache
@@ -275,3 +276,20 @@ def test_an_onnx_network_embeds_folders_and_packed_pictures_of_another_size(fold
     prepare("folder", folder, tmp_path / "packed", size=20, channels=1, split=(0.0, 0.0, 1.0))
     packed, _ = extracted(source, tmp_path / "packed", tmp_path / "p.npz")
     np.testing.assert_allclose(packed.mean(axis=1), features @ [0.299, 0.587, 0.114], atol=0.02)
+
+
+@pytest.mark.parametrize("split", ["test", "val", "nonsense"])
+def test_class_folders_have_no_splits(color_weights, folder, tmp_path, split):
+    message = "only packed data sets have splits; `protorect prepare` makes one"
+    with pytest.raises(OptionError, match=message):
+        extract(color_weights, folder, tmp_path / "f.npz", split=split)
+    assert os.listdir(tmp_path) == ["pictures"]
+    with pytest.raises(DataError, match="missing"):
+        extract(color_weights, tmp_path / "missing", tmp_path / "f.npz", split=split)
+
+
+def test_the_command_refuses_a_split_of_class_folders(color_weights, folder, tmp_path, capsys):
+    line = ["extract", str(color_weights), str(folder), "--out", str(tmp_path / "f.npz")]
+    assert main([*line, "--split", "test"]) == 2
+    assert "only packed data sets have splits" in capsys.readouterr().err
+    assert main(line) == 0

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"weights that come with the package: {names}"
     add("source", metavar="SOURCE")
     add("pictures", metavar="PICTURES", type=Path)
-    add("--split", default="test", help="of a prepared data set: train, val or test (%(default)s)")
+    add("--split", help="of a prepared data set: train, val or test (test)")
     add("--out", type=Path, required=True, metavar="OUT", help="the file or folder to write")
     add("--precision", default="auto", choices=PRECISIONS, help="auto: bfloat16 where it is fast")
     add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")

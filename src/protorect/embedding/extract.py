@@ -13,6 +13,7 @@ import torch
 from protorect._utils.manifest import MANIFEST
 from protorect._utils.parameters import check_whole
 from protorect._utils.progress import Progress
+from protorect._utils.text import printable
 from protorect.backbones.weights import TrainedBackbone
 from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import check_apart
@@ -28,7 +29,7 @@ from protorect.embedding.pipeline import (
 )
 from protorect.embedding.sources import load_embedder, origin_of
 from protorect.embedding.store import is_extracted
-from protorect.errors import DataError
+from protorect.errors import DataError, OptionError
 
 
 class Extraction(NamedTuple):
@@ -45,7 +46,7 @@ def extract(
     pictures: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    split: str = "test",
+    split: str | None = None,
     precision: str = "auto",
     device: str | torch.device = "cpu",
     workers: int | None = None,
@@ -62,7 +63,9 @@ def extract(
     source
         The network: a run, a file of weights, a pretrained backbone, `onnx:PATH`, `hf:NAME`.
     pictures
-        A packed data set, one `split` of which is taken, or a folder or archive of class folders.
+        A packed data set, or a folder or archive of class folders.
+    split
+        Of a packed data set: "train", "val" or "test", the default. Class folders have none.
     out
         The .npz file to write; any other name is a feature store, a folder whose arrays are
         memory-mapped when read.
@@ -98,12 +101,20 @@ def extract(
     if workers is not None:
         check_whole("workers", workers, 1)
     out, folder = Path(out), Path(pictures)
-    embedder = load_embedder(source, precision=precision, device=str(device))
     packed = (folder / MANIFEST).exists()
+    if split is not None and folder.exists() and not packed:
+        raise OptionError(
+            f"split {split!r} is given, and {printable(folder)} has none: only packed data sets "
+            "have splits; `protorect prepare` makes one."
+        )
+    embedder = load_embedder(source, precision=precision, device=str(device))
     if not packed:
         check_apart(folder, out)
     with partial_extraction(out) as unfinished:
-        found = open_packed(folder, split) if packed else find_folders(folder, unfinished.pictures)
+        if packed:
+            found = open_packed(folder, "test" if split is None else split)
+        else:
+            found = find_folders(folder, unfinished.pictures)
         embedder = embedder.suited_to(found.mean)
         made_by = embedder.origin | found.origin
         if is_extracted(out, made_by, found.digest):
