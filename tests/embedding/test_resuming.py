@@ -253,3 +253,20 @@ def test_a_damaged_partial_extraction_is_refused(weights, noise, tmp_path):
     (tmp_path / "store.partial" / "store" / "features.npy").write_bytes(b"no array")
     with pytest.raises(DataError, match="features.npy is damaged.* Remove it and extract again"):
         extract(weights, noise, tmp_path / "store")
+
+
+@pytest.mark.parametrize("file", ["labels.npy", "class_names.json"])
+@pytest.mark.usefixtures("small_blocks")
+def test_labels_that_were_changed_since_the_interruption_are_refused(
+    weights, noise, tmp_path, file
+):
+    out = tmp_path / "f.npz"
+    interrupted(weights, noise, out)
+    path = tmp_path / "f.npz.partial" / "store" / file
+    if file == "labels.npy":
+        np.save(path, np.load(path)[::-1])
+    else:
+        path.write_text(json.dumps(json.loads(path.read_text())[::-1]))
+    with pytest.raises(DataError, match="f.npz.partial is damaged. Remove it and extract again"):
+        extract(weights, noise, out)
+    assert not out.exists()

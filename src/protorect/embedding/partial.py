@@ -141,7 +141,9 @@ class PartialExtraction:
             stored = FeatureStore.open(self.store)
             check_provenance(self.folder, stored.provenance, provenance)
             features: Any = stored.features
-            if features.shape != (len(labels), dim):
+            same_classes = stored.class_names == tuple(class_names)
+            same_labels = np.array_equal(stored.labels, labels)
+            if features.shape != (len(labels), dim) or not (same_labels and same_classes):
                 raise DataError(f"{self.folder} is damaged. Remove it and extract again.")
         else:
             self.discard()
