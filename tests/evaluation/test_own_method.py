@@ -188,3 +188,34 @@ def test_mistakes_are_reported_in_one_sentence(here, capsys, name, message):
     assert shown.err.count("\n") == 1
     assert shown.out == ""
     assert not Path("o.json").exists()
+
+
+LAZY = """
+def __getattr__(name):
+    if name == "late":
+        from helper import centers
+        return lambda support, labels, query, ways: query @ centers(support, labels, ways).mT
+    if name == "failing":
+        import nowhere
+    raise AttributeError(name)
+
+def _private():
+    pass
+"""
+
+
+def test_a_function_that_a_package_imports_only_when_asked(here, monkeypatch):
+    (here / "lazy_package").mkdir()
+    (here / "lazy_package" / "__init__.py").write_text(LAZY)
+    monkeypatch.syspath_prepend(here)
+    (own,) = evaluate("f.npz", None, "lazy_package:late", shot=1, episodes=5)
+    assert own.method == "lazy_package:late"
+    with pytest.raises(DataError, match="lazy_package cannot be imported.*No module named 'now"):
+        resolve_methods("lazy_package:failing")
+    monkeypatch.delitem(sys.modules, "lazy_package")
+
+
+def test_private_names_are_not_suggested(here):
+    (here / "private.py").write_text("def scores(): pass\n\ndef _score(): pass\n")
+    with pytest.raises(OptionError, match=r"Did you mean 'scores'\? Known: scores\.$"):
+        resolve_methods("private.py:score")

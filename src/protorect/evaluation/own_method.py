@@ -138,11 +138,11 @@ def _load_function(spec: str) -> Function:
         raise DataError(f"there is no file {source}.")
     with _failures(f"{source} cannot be imported", source), _importable(Path(source).parent):
         module = _import_file(Path(source)) if is_file else import_module(source)
-    functions = [key for key, value in vars(module).items() if callable(value)]
-    if name not in functions:
-        raise unknown_name(f"function of {source}", name, functions)
-    function: Function = getattr(module, name)
-    return function
+        function: Any = getattr(module, name, None)  # which a package may import only now
+    if not callable(function):
+        known = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise unknown_name(f"function of {source}", name, known)
+    return cast("Function", function)
 
 
 def _import_file(path: Path) -> ModuleType:
