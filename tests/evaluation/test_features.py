@@ -138,3 +138,34 @@ def test_the_mean_of_base_features(tmp_path):
         assert mean_feature(base) == [1.0, 2.0]
     with pytest.raises(DataError, match=r"base features must be \(n, dim\), got shape \(2,\)"):
         mean_feature(ROWS[0])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"features": ROWS * np.nan}, "3 of 3 feature rows hold NaN"),
+        ({"labels": [7, 7, 7]}, "all labels are 7"),
+        ({"labels": [0, 1]}, "features and labels must have the same length"),
+        ({"groups": [1, 2]}, "groups must be"),
+        ({"features": ROWS[0]}, "features must be"),
+        ({"features": ROWS.astype(str)}, "features must be numbers"),
+    ],
+)
+def test_errors_about_the_content_name_the_file(tmp_path, arrays, message):
+    path = tmp_path / "f.npz"
+    np.savez(path, **({"features": ROWS, "labels": LABELS} | arrays))
+    with pytest.raises(DataError) as error:
+        FeatureTable.of(path)
+    assert str(error.value).startswith(f"{path}: {message}")
+    with pytest.raises(OptionError, match="^device 'abacus'"):
+        FeatureTable.of(path, device="abacus")
+
+
+def test_base_features_must_be_finite(tmp_path):
+    broken = ROWS.astype(float)
+    broken[1, 0] = np.inf
+    with pytest.raises(DataError, match="^1 of 3 feature rows hold NaN or infinite values: row 1"):
+        mean_feature(broken)
+    save_features(tmp_path / "f.npz", broken, LABELS)
+    with pytest.raises(DataError, match="f.npz: 1 of 3 feature rows hold NaN or infinite"):
+        mean_feature(tmp_path / "f.npz")

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from protorect._utils.arrays import load_arrays, save_arrays
-from protorect._utils.tensors import on_device, tensor_of
+from protorect._utils.tensors import on_device, tensor_of, usable_device
 from protorect.core.unit_rows import inverse, row_norms
 from protorect.embedding.store import FeatureStore
-from protorect.errors import DataError, OptionError
+from protorect.errors import DataError, OptionError, naming
 from protorect.evaluation.labels import plain_groups, plain_labels
 
 
@@ -50,19 +50,32 @@ class FeatureTable:
         `features` may be the path of a .npz file or a feature store, which has its own labels and
         groups, or a table already.
         """
+        if device is not None:
+            usable_device(device)
         if isinstance(features, str | os.PathLike | FeatureTable) and labels is not None:
             raise OptionError("labels are given, and the features have their own; leave them out.")
         if isinstance(features, FeatureTable):
             own = features.groups if groups is None else plain_groups(groups, len(features.rows))
             rows, scale = on_device(features.rows, device), on_device(features.scale, device)
             return replace(features, rows=rows, scale=scale, groups=own)
-        path = None
         if isinstance(features, str | os.PathLike):
             path = Path(features)
-            features, labels, own = _read(path)
+            stored, names, own = _read(path)
             groups = own if groups is None else groups
+            with naming(path):
+                return replace(cls._checked(stored, names, device, groups), path=path)
         if labels is None:
             raise OptionError("labels are missing; only a feature file has its own.")
+        return cls._checked(features, labels, device, groups)
+
+    @classmethod
+    def _checked(
+        cls,
+        features: ArrayLike | Tensor,
+        labels: ArrayLike | Tensor,
+        device: str | torch.device | None,
+        groups: ArrayLike | Tensor | None,
+    ) -> "FeatureTable":
         rows = on_device(_as_tensor(features), device)
         names = plain_labels(labels)
         if rows.ndim != 2 or 0 in rows.shape:
@@ -77,7 +90,7 @@ class FeatureTable:
         norms = row_norms(rows)
         _check_finite(rows, norms)
         plain = None if groups is None else plain_groups(groups, len(rows))
-        return cls(rows, inverse(norms), names, plain, path)
+        return cls(rows, inverse(norms), names, plain)
 
 
 FeatureSource = ArrayLike | Tensor | str | os.PathLike[str] | FeatureTable
@@ -173,12 +186,16 @@ def save_features(
 def mean_feature(features: ArrayLike | Tensor | str | os.PathLike[str]) -> list[float]:
     """Mean (dim,) of features (n, dim), given as an array or as the path of a file or store."""
     if isinstance(features, str | os.PathLike):
-        features = load_features(features)[0]
+        loaded = load_features(features)[0]
+        with naming(features):
+            return mean_feature(loaded)
     rows = _as_tensor(features)
     if rows.ndim != 2 or 0 in rows.shape:
         raise DataError(f"base features must be (n, dim), got shape {tuple(rows.shape)}.")
-    mean: list[float] = rows.mean(dim=0, dtype=torch.float64).tolist()
-    return mean
+    mean = rows.mean(dim=0, dtype=torch.float64)
+    if not torch.isfinite(mean).all():
+        _check_finite(rows, row_norms(rows))
+    return list(mean.tolist())
 
 
 def _as_tensor(features: ArrayLike | Tensor) -> Tensor:
