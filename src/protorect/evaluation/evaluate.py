@@ -135,6 +135,8 @@ def evaluate(
             groups=table.groups,
         )
 
+    with naming("validation"):  # read even if it is not needed, so that a mistake is seen
+        validation = None if validation is None else feature_table(validation, device)
     n = len(shots) * len(episodes)
     choosing = validation is not None and any(has_free_z(one) for one in on_features)
     parts = parts_of(progress, [n * choosing, n * bool(on_features), n * len(on_pictures)])
@@ -142,7 +144,7 @@ def evaluate(
     if validation is not None and choosing:
         with naming("validation"):
             choices = choose_z(
-                feature_table(validation, device),
+                validation,
                 None,
                 on_features,
                 shot=shots,
