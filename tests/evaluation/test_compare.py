@@ -92,3 +92,16 @@ def test_tables_hold_every_method_and_the_best_first():
     table = accuracy_table(comparison, "set 1")
     assert table.header == ["method", "balanced, 1-shot"]
     assert table.rows[1] == ["b", "61.00 ± 0.50"]
+
+
+def test_one_shot_need_not_be_in_a_list():
+    found = compare({"one": features(12)}, "cspn", shot=1, query=5, episodes=5)
+    assert [column.shot for column in found.columns] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("tables", "got"), [({}, "none"), ([features()], "list"), ("f.npz", "str"), (None, "NoneType")]
+)
+def test_tables_must_be_by_name(tables, got):
+    with pytest.raises(OptionError, match=f"one feature set or more by name, .*; got {got}."):
+        compare(tables)

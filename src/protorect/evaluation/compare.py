@@ -12,9 +12,9 @@ from scipy.stats import rankdata, studentized_range
 
 from protorect._utils.parameters import parameter
 from protorect._utils.progress import Progress, part_of
-from protorect.errors import naming
+from protorect.errors import OptionError, naming
 from protorect.evaluation.episodes import Sampling
-from protorect.evaluation.evaluate import SHOTS, evaluate
+from protorect.evaluation.evaluate import SHOTS, evaluate, listed_shots
 from protorect.evaluation.features import FeatureSource, feature_table
 from protorect.evaluation.own_method import Spec, resolve_methods
 from protorect.evaluation.result import Result
@@ -89,7 +89,7 @@ def compare(
     methods: Spec | Iterable[Spec] = tuple(METHODS),
     *,
     way: int = 5,
-    shot: Sequence[int] = SHOTS,
+    shot: int | Sequence[int] = SHOTS,
     query: int = 15,
     episodes: int = 600,
     seed: int = 0,
@@ -113,7 +113,12 @@ def compare(
     >>> found.methods, len(found.columns), found.accuracies.shape
     (('cspn', 'bd-i'), 6, (6, 2))
     """
-    chosen = resolve_methods(methods)
+    if not isinstance(tables, Mapping) or not tables:
+        raise OptionError(
+            'tables must have one feature set or more by name, as in {"birds": "birds.npz"}; '
+            f"got {'none' if isinstance(tables, Mapping) else type(tables).__name__}."
+        )
+    chosen, shots = resolve_methods(methods), listed_shots(shot, episodes)
     loaded = {}
     for name, given in tables.items():
         with naming(name):
@@ -123,9 +128,9 @@ def compare(
         f"unequal (Dirichlet {dirichlet:g})": {"dirichlet": dirichlet},
         f"{distractors} distractor classes": {"distractors": distractors},
     }
-    shared: dict[str, Any] = {"way": way, "shot": shot, "query": query, "episodes": episodes}
+    shared: dict[str, Any] = {"way": way, "shot": shots, "query": query, "episodes": episodes}
     shared |= {"seed": seed}
-    in_setting = len(shot) * episodes
+    in_setting = len(shots) * episodes
     columns: list[Column] = []
     skipped: dict[str, str] = {}  # the reason, by feature set
     pairs = list(product(loaded, settings))
@@ -141,6 +146,6 @@ def compare(
         with naming(name):
             results = evaluate(table, None, chosen, **shared, **settings[setting], progress=part)
         columns += [
-            Column(name, setting, k, tuple(r for r in results if r.shot == k)) for k in shot
+            Column(name, setting, k, tuple(r for r in results if r.shot == k)) for k in shots
         ]
     return Comparison(tuple(one.name for one in chosen), tuple(columns), skipped)

@@ -114,7 +114,7 @@ def evaluate(
     on_pictures = [one for one in resolved if isinstance(one, PictureMethod)]
     if isinstance(episodes, str | os.PathLike):
         episodes = Episodes.load(episodes)
-    shots = _shots(shot, episodes)
+    shots = listed_shots(shot, episodes)
     table = FeatureTable.of(features, labels, device, groups)
     behind = _pictures(table, network, pictures)
     if isinstance(episodes, Episodes):
@@ -239,7 +239,8 @@ def _with_base_mean(
     ]
 
 
-def _shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[int]:
+def listed_shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> list[int]:
+    """One shot or several as a list; if none is given, that of the episodes or 1 and 5."""
     if shot is None:
         return [episodes.shot] if isinstance(episodes, Episodes) else list(SHOTS)
     shots: list[Any] = [shot] if isinstance(shot, Real) else list(cast("Sequence[int]", shot))
