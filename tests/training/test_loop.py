@@ -221,3 +221,19 @@ def test_sizes_are_checked_before_the_run_is_written(packed, tmp_path):
     with pytest.raises(OptionError, match="conv64 takes pictures of one size only"):
         train(packed, tmp_path / "run", QUICK.updated({"sizes": [[0, 28]]}))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (({"epochs": 3},), {}, "config must be a TrainingConfig, .*; got dict"),
+        ((QUICK,), {"device": "abacus"}, "device 'abacus' cannot be used"),
+        ((QUICK,), {"device": "meta"}, "device 'meta' cannot be used: it holds no values"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_a_file_is_written(
+    packed, tmp_path, arguments, options, message
+):
+    with pytest.raises(OptionError, match=message):
+        train(packed, tmp_path / "run", *arguments, **options)
+    assert not (tmp_path / "run").exists()

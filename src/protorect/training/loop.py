@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from protorect._utils.tensors import usable_device
 from protorect.backbones.cosine_classifier import CosineClassifier
 from protorect.backbones.inference import move_network, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing, resized
@@ -99,6 +100,12 @@ def train(
     'best.safetensors'
     >>> scratch.cleanup()
     """
+    if not isinstance(config, TrainingConfig):
+        given = type(config).__name__
+        raise OptionError(
+            f"config must be a TrainingConfig, as TrainingConfig(epochs=12); got {given}."
+        )
+    usable_device(device)
     data = PackedDataset.open(packed)
     base, run = data.split("train"), Run(Path(out))
     n = len(base.labels)
