@@ -170,6 +170,10 @@ def test_a_split_with_a_missing_class(root, out):
         ({"size": 84.5}, "size is 84.5; it must be a whole number"),
         ({"channels": 2}, "unknown channels '2'. Known: 1, 3."),
         ({"seed": -1}, "seed is -1; it must be a whole number from 0 up"),
+        ({"split": (0.5, 0.5, 0.5)}, r"split \(0.5, 0.5, 0.5\): the three fractions must be 0 or"),
+        ({"split": (1.5, -0.5, 0)}, "the three fractions must be 0 or more and sum to 1"),
+        ({"split": (0.5, 0.5)}, r"split \(0.5, 0.5\) is neither a ClassSplit nor three fractions"),
+        ({"split": 1}, "split 1 is neither a ClassSplit nor three fractions"),
         ({"workers": 0}, "workers is 0; it must be a whole number from 1 up"),
     ],
 )
@@ -314,3 +318,7 @@ def test_a_constant_channel_has_a_standard_deviation_of_one(tmp_path):
     packed = prepare("folder", tmp_path / "pictures", tmp_path / "out", split=(1.0, 0.0, 0.0))
     assert packed.std[0] == pytest.approx(95 / 255)
     assert packed.std[1:] == (1.0, 1.0)
+
+
+def test_fractions_may_be_a_list(root, out):
+    assert prepare("folder", root, out, size=8, split=[0, 0, 1], workers=1).splits == ("test",)

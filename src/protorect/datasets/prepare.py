@@ -17,10 +17,16 @@ from protorect.datasets.catalogue import Dataset, find_dataset
 from protorect.datasets.layouts import PicturesByClass, describe_contents, first_names
 from protorect.datasets.packed import FORMAT, VERSION, PackedDataset
 from protorect.datasets.packing import COLUMNS, PackingResult, pack_split
-from protorect.datasets.splits import DEFAULT_FRACTIONS, SPLITS, ClassSplit, fraction_split
+from protorect.datasets.splits import (
+    DEFAULT_FRACTIONS,
+    SPLITS,
+    ClassSplit,
+    Fractions,
+    checked_fractions,
+    fraction_split,
+)
 from protorect.errors import DataError
 
-Fractions = tuple[float, float, float]
 INDEX = "index.csv"
 SMALLEST_SIZE = 8  # pixels per side of a packed picture
 
@@ -65,8 +71,11 @@ def prepare(
         The folder or archive with its pictures.
     out
         The folder to create.
-    size, channels, seed, workers
+    size, channels, seed
         See `PackingOptions`.
+    workers
+        Number of processes; by default one per processor. They import the script that calls this
+        function, so a script must call it inside `if __name__ == "__main__":` unless workers=1.
     split
         Class names of each split, or fractions of the classes. By default a benchmark has its
         published split; a folder has that of its train, val and test folders or 0.64, 0.16, 0.2.
@@ -93,6 +102,8 @@ def prepare(
     >>> scratch.cleanup()
     """
     PackingOptions(size=size, channels=channels, seed=seed, workers=workers)
+    if split is not None and not isinstance(split, ClassSplit):
+        split = checked_fractions(split, f"split {split!r}", "a ClassSplit")
     dataset = find_dataset(name)
     dataset = dataset if channels is None else replace(dataset, channels=channels)
     size = dataset.size if size is None else size

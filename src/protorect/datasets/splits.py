@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from protorect._utils.documents import read_json
 from protorect.errors import DataError, OptionError
 
+Fractions = tuple[float, float, float]  # of the classes in train, val and test
 SPLITS = ("train", "val", "test")
 DEFAULT_FRACTIONS = (0.64, 0.16, 0.2)  # miniImageNet's 64, 16 and 20 of 100
 _EXAMPLE = '{"train": ["cat", ...], "val": [...], "test": [...]}'
@@ -75,16 +76,21 @@ def fraction_split(
     return ClassSplit(*(tuple(names[i] for i in part) for part in np.split(shuffled, ends[:-1])))
 
 
-def parse_fractions(text: str) -> tuple[float, float, float]:
+def parse_fractions(text: str) -> Fractions:
     """Parse three comma-separated numbers that sum to 1, as in `0.64,0.16,0.2`."""
+    return checked_fractions(text.split(","), f"--split {text!r}", "a .json file")
+
+
+def checked_fractions(fractions: Iterable[float | str], given: str, other: str) -> Fractions:
+    """Three fractions as numbers; errors begin with what was `given` or may be given instead."""
     try:
-        train, val, test = (float(part) for part in text.split(","))
-    except ValueError:
+        train, val, test = (float(one) for one in fractions)
+    except (TypeError, ValueError):
         raise OptionError(
-            f"--split {text!r} is neither a .json file nor three fractions as in 0.64,0.16,0.2."
+            f"{given} is neither {other} nor three fractions as in 0.64,0.16,0.2."
         ) from None
     if not (min(train, val, test) >= 0 and abs(train + val + test - 1) < 1e-6):
-        raise OptionError(f"--split {text!r}: the three fractions must be 0 or more and sum to 1.")
+        raise OptionError(f"{given}: the three fractions must be 0 or more and sum to 1.")
     return train, val, test
 
 
