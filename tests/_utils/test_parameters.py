@@ -37,6 +37,7 @@ class Options(Parameters):
         (), "Learning rates.", below=math.inf, pair=("epoch", "rate")
     )
     sizes: tuple[tuple[int, int], ...] = parameter(((0, 84),), "Sizes.", pair=("epoch", "side"))
+    concentration: float | None = parameter(None, "Of a distribution.", above=0)
     mean: Sequence[float] | None = parameter(None, "Mean feature.", convert=as_floats)
 
 
@@ -57,6 +58,10 @@ def by_name(cls):
         ({"rounds": True}, "rounds is True; it must be a whole number from 1 up."),
         ({"rounds": None}, "rounds is None; it must be a whole number from 1 up."),
         ({"limit": -1}, "limit is -1; it must be a whole number from 0 up or None."),
+        (
+            {"concentration": 0},
+            "concentration is 0; it must lie in 0 .. 1e+06, excluding 0, or None.",
+        ),
         ({"power": 0}, "power is 0; it must lie in 0.01 .. 10."),
         ({"power": 11}, "power is 11; it must lie in 0.01 .. 10."),
         ({"power": float("nan")}, "power is nan; it must lie in 0.01 .. 10."),

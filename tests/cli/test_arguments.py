@@ -104,3 +104,9 @@ def test_a_mistake_on_the_command_line_has_exit_code_2(
     assert error.startswith(f"protorect: {message}")
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_messages_of_options_do_not_mention_none(parser):
+    with pytest.raises(OptionError, match=r"it must lie in 0 \.\. 1e\+06, excluding 0\.$"):
+        parser.parse_args(["--dirichlet", "0"])
+    assert given(parser.parse_args(["--dirichlet", "none"]), Sampling) == {"dirichlet": None}

@@ -35,13 +35,16 @@ class Constraint:
     @property
     def allowed(self) -> str:
         """The allowed values in words."""
-        text = ", ".join(map(str, self.choices)) or self.must.removeprefix("be ")
-        return text.replace("lie in", "a number in").replace("None", "none")
+        must = self._or_none(self.must, "none").removeprefix("be ").replace("lie in", "a number in")
+        return ", ".join(map(str, self.choices)) or must
 
     def or_none(self) -> Self:
         """The same constraint with None."""
-        must, expected = (one.replace("true or", "true,") for one in (self.must, self.expected))
-        return replace(self, must=f"{must} or None", expected=f"{expected} or none", optional=True)
+        return replace(self, optional=True)
+
+    def without_none(self) -> Self:
+        """The same constraint without None."""
+        return replace(self, optional=False)
 
     def validated(self, name: str, value: Any) -> Any:
         """The value to store; OptionError if it is not allowed."""
@@ -51,7 +54,7 @@ class Constraint:
             return self.store(value)
         if self.choices:
             raise unknown_name(name, str(value), map(str, self.choices))
-        raise OptionError(f"{name} is {value!r}; it must {self.must}.")
+        raise OptionError(f"{name} is {value!r}; it must {self._or_none(self.must, 'None')}.")
 
     def parsed(self, name: str, text: str) -> Any:
         """The value of a text, yet to be validated; OptionError if it has none."""
@@ -62,7 +65,15 @@ class Constraint:
         try:
             return self.read(text)
         except (ValueError, KeyError):
-            raise OptionError(f"{name}={text}: {self.expected} is expected.") from None
+            expected = self._or_none(self.expected, "none")
+            raise OptionError(f"{name}={text}: {expected} is expected.") from None
+
+    def _or_none(self, words: str, none: str) -> str:
+        """The words for the allowed values, with None if that is one."""
+        if not self.optional:
+            return words
+        comma = "," if "excluding" in words else ""
+        return f"{words.replace('true or', 'true,')}{comma} or {none}"
 
 
 def flag() -> Constraint:

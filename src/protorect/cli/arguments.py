@@ -66,7 +66,9 @@ class _Store(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        value = self.one.validated(self.one.parse(values))
+        value = self.one.parse(values)
+        if value is not None:  # which is Python's, so that messages do not mention it
+            value = self.one.constraint.without_none().validated(self.one.name, value)
         if self.repeated:
             value = (*getattr(namespace, self.dest, ()), value)
         setattr(namespace, self.dest, value)
@@ -74,7 +76,7 @@ class _Store(argparse.Action):
 
 def _help(one: Parameter) -> str:
     """Meaning, allowed values and default; the meaning says what happens without a default."""
-    notes = [(one.constraint.item or one.constraint).allowed.removesuffix(" or none")]
+    notes = [(one.constraint.item or one.constraint).without_none().allowed]
     if one.constraint.item:
         notes += ["repeat for several", f"default {' and '.join(map(str, one.default))}"]
     elif one.default is not None:
