@@ -5,7 +5,8 @@ Transductive Few-Shot Learning", NeurIPS 2021.
 
 The entropies of the queries become H_a(p) = (1 - sum_k p_k^a) / (a - 1), which is Shannon's in the
 limit a -> 1. The larger a is, the more unbalanced the queries' classes may be at little cost in
-marginal entropy. The support keeps its cross-entropy.
+marginal entropy. The support keeps its cross-entropy. An earlier fit is used as by `tim`; in one of
+the settings tried, the accuracy was 2.4 points below that of a new fit.
 
 Assumes that every class has some queries, not that the classes are balanced.
 """
