@@ -24,8 +24,9 @@ from benchmarks.plain_bd_cspn import plain_bd_cspn
 from benchmarks.plain_laplacian_shot import plain_laplacian_shot
 from benchmarks.plain_pt_map import plain_pt_map
 from benchmarks.plain_tim import plain_tim
-from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.evaluate import evaluate
+from protorect.evaluation.sampling import sample_episodes
 from protorect.methods import METHODS
 from protorect.report.table import Table
 

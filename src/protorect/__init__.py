@@ -24,10 +24,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getatt
     from protorect.estimators.few_shot import FewShotClassifier as FewShotClassifier
     from protorect.estimators.prototypes import BDCSPN as BDCSPN, CSPN as CSPN
     from protorect.evaluation.compare import compare as compare
-    from protorect.evaluation.episodes import (
-        Episodes as Episodes,
-        sample_episodes as sample_episodes,
-    )
+    from protorect.evaluation.episodes import Episodes as Episodes
     from protorect.evaluation.evaluate import evaluate as evaluate
     from protorect.evaluation.features import (
         FeatureTable as FeatureTable,
@@ -35,6 +32,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getatt
         save_features as save_features,
     )
     from protorect.evaluation.result import Result as Result
+    from protorect.evaluation.sampling import sample_episodes as sample_episodes
     from protorect.labeling.classifier import (
         ImageClassifier as ImageClassifier,
         sort_images as sort_images,
@@ -62,10 +60,11 @@ _NAMES = {
     "estimators.few_shot": ("FewShotClassifier",),
     "estimators.prototypes": ("BDCSPN", "CSPN"),
     "evaluation.compare": ("compare",),
-    "evaluation.episodes": ("Episodes", "sample_episodes"),
+    "evaluation.episodes": ("Episodes",),
     "evaluation.evaluate": ("evaluate",),
     "evaluation.features": ("FeatureTable", "load_features", "save_features"),
     "evaluation.result": ("Result",),
+    "evaluation.sampling": ("sample_episodes",),
     "labeling.classifier": ("ImageClassifier", "sort_images"),
     "labeling.predictions": ("Predictions",),
     "methods": ("METHODS", "Fitted", "Method", "get_method", "method"),

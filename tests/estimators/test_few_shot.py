@@ -20,7 +20,7 @@ from helpers.clusters import clusters
 from protorect import BDCSPN, METHODS, DataError, FewShotClassifier, OptionError
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.core.functional import predictions
-from protorect.estimators.few_shot import KnownSamples
+from protorect.estimators.known_samples import KnownSamples
 
 # Fewer iterations where only the contract is tested.
 QUICK = {"tim": "tim:iterations=5", "alpha-tim": "alpha-tim:iterations=5"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from protorect import DataError, Episodes, OptionError, sample_episodes
-from protorect.evaluation.episodes import _whole_counts
+from protorect.evaluation.sampling import _whole_counts
 
 SIZES = np.array([16, 20, 25, 31, 18, 40, 22, 19])
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(len(SIZES)), SIZES))

@@ -30,11 +30,12 @@ from protorect.cli.output import check_outputs, print_table
 from protorect.cli.progress import progress_bar
 from protorect.embedding.store import read_provenance
 from protorect.errors import OptionError
-from protorect.evaluation.episodes import Episodes, Sampling, sample_episodes
+from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.evaluate import SHOTS, evaluate
 from protorect.evaluation.features import FeatureTable
 from protorect.evaluation.own_method import resolve_methods
 from protorect.evaluation.result import Result
+from protorect.evaluation.sampling import Sampling, sample_episodes
 from protorect.evaluation.select_z import z_text
 from protorect.methods import PAPER, PICTURE_METHODS
 from protorect.methods.registry import ALL

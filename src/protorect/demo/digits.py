@@ -19,9 +19,10 @@ from protorect._utils.progress import Progress, part_of
 from protorect.datasets.packed import PackedDataset
 from protorect.datasets.prepare import prepare
 from protorect.embedding.extract import extract
-from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.evaluate import evaluate
 from protorect.evaluation.features import load_features
+from protorect.evaluation.sampling import sample_episodes
 from protorect.methods import PAPER
 from protorect.paper.figures import ByShot, Curves, accuracy_over_z
 from protorect.paper.published import SHOTS

@@ -1,8 +1,7 @@
 """A scikit-learn classifier over any method by its name."""
 
-from dataclasses import asdict, dataclass
-from hashlib import blake2b
-from typing import Any, Self
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from protorect.core.functional import predictions
 from protorect.errors import DataError, OptionError
 from protorect.estimators.base import TransductiveClassifier, blocks_of_rows
 from protorect.estimators.inputs import Array
+from protorect.estimators.known_samples import KnownSamples
 from protorect.methods import Method, method
 from protorect.methods.rules import Rule
 from protorect.uncertainty.calibrated import CalibratedRule, fit_calibrated
@@ -21,40 +21,6 @@ from protorect.uncertainty.calibration import Calibration
 from protorect.uncertainty.ood import Scored
 
 _RULES = ("rule", "cosine_rule")
-
-
-@dataclass(frozen=True, eq=False)
-class KnownSamples:
-    """Unlabeled samples of the fit with the scores that they got together."""
-
-    hashes: Tensor  # (n,), sorted; one number per sample, equal for equal ones
-    scores: Tensor  # (n, n_classes), in the order of X_unlabeled
-    order: Tensor  # (n,), position of each hash in X_unlabeled
-
-    @classmethod
-    def of(cls, samples: Array, scores: Tensor) -> Self:
-        """Remember samples (n, n_features)."""
-        parts = [_hashes(block[0].numpy()) for _, block in blocks_of_rows(samples, samples.dtype)]
-        hashes, order = torch.sort(
-            torch.cat([torch.empty(0, dtype=torch.int64), *parts]), stable=True
-        )
-        return cls(hashes, scores.contiguous(), order)
-
-    def find(self, samples: Array) -> tuple[Tensor, Tensor]:
-        """Scores of those samples that are known, and which of all are new (n,)."""
-        hashes = _hashes(samples)
-        if not len(self.hashes):
-            return self.scores, torch.ones(len(samples), dtype=torch.bool)
-        places = torch.searchsorted(self.hashes, hashes).clamp_(max=len(self.hashes) - 1)
-        new = self.hashes[places] != hashes
-        return self.scores[self.order[places[~new]]], new
-
-
-def _hashes(samples: Array) -> Tensor:
-    """One 64-bit number per row, equal for equal rows of any floating type."""
-    rows = samples.astype(np.float64) + 0.0  # -0 becomes 0
-    digests = b"".join(blake2b(row.data, digest_size=8).digest() for row in rows)
-    return torch.from_numpy(np.frombuffer(digests, np.int64).copy())
 
 
 class FewShotClassifier(TransductiveClassifier):

@@ -13,11 +13,11 @@ from scipy.stats import rankdata, studentized_range
 from protorect._utils.parameters import parameter
 from protorect._utils.progress import Progress, part_of
 from protorect.errors import OptionError, naming
-from protorect.evaluation.episodes import Sampling
 from protorect.evaluation.evaluate import SHOTS, evaluate, listed_shots
 from protorect.evaluation.features import FeatureSource, feature_table
 from protorect.evaluation.own_method import Spec, resolve_methods
 from protorect.evaluation.result import Result
+from protorect.evaluation.sampling import Sampling
 from protorect.methods import METHODS
 
 ALPHA = 0.05  # of the critical difference

@@ -16,11 +16,12 @@ from protorect._utils.parameters import check_whole
 from protorect._utils.progress import Progress, part_of, parts_of
 from protorect.core.functional import predictions
 from protorect.errors import OptionError, naming
-from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.features import FeatureSource, FeatureTable, feature_table, mean_feature
 from protorect.evaluation.fine_tuned import Pictures, evaluate_fine_tuned
 from protorect.evaluation.own_method import Spec, resolve_methods
 from protorect.evaluation.result import Result
+from protorect.evaluation.sampling import sample_episodes
 from protorect.evaluation.select_z import (
     Choice,
     best_of_grid,

@@ -8,9 +8,10 @@ import numpy as np
 
 from protorect._utils.progress import Progress
 from protorect.errors import naming
-from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.evaluate import choose_z, evaluate, evaluate_chosen
 from protorect.evaluation.features import FeatureTable
+from protorect.evaluation.sampling import sample_episodes
 from protorect.evaluation.select_z import Choice, z_text
 from protorect.methods import PICTURE_METHODS, chosen_methods
 from protorect.paper.feature_sets import FeatureFile, FeatureFolder, FeatureSet

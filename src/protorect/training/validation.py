@@ -10,8 +10,9 @@ from protorect.backbones.base import Backbone
 from protorect.backbones.inference import embed
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.datasets.packed import PackedDataset, PackedSplit
-from protorect.evaluation.episodes import Episodes, sample_episodes
+from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.evaluate import evaluate
+from protorect.evaluation.sampling import sample_episodes
 from protorect.training.config import TrainingConfig
 
 
