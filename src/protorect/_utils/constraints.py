@@ -135,6 +135,7 @@ def numbers(one: Constraint) -> Constraint:
         f"be a list of {_plural(one)}",
         lambda value: _is_list(value) and len(value) > 0 and all(map(one.allows, value)),
         f"{one.expected}, or several as in 0.5/0.4/0.3,",
+        # `one` is made by `number`, which always gives a `read`.
         lambda text: [one.read(part) for part in text.split("/")],  # type: ignore[misc]
         tuple,
         item=one,
