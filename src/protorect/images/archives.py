@@ -20,7 +20,8 @@ from protorect.images.stored import StoredPicture, is_picture
 
 _SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _DISK_IS_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-_Entry = StoredPicture | str  # a picture, or the path of another file or a folder (with a last /)
+_TEXT = ".txt"
+_Entry = StoredPicture | str  # a picture or text, or the path of a file or a folder (with a last /)
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,9 @@ class Listing:
     """The contents of a folder or an archive, sorted by path."""
 
     pictures: tuple[StoredPicture, ...]  # all files with a picture's suffix
-    other_files: tuple[str, ...]  # paths; these files are never read
+    other_files: tuple[str, ...]  # paths; of these files only texts may be read
     folders: tuple[str, ...]  # paths, those of empty folders included
+    texts: tuple[StoredPicture, ...] = ()  # files that end in .txt, such as lists of the pictures
 
 
 def list_pictures(root: Path, scratch: Path) -> Listing:
@@ -82,18 +84,30 @@ def _not_an_archive(path: Path) -> DataError:
 def _listing(entries: Iterable[_Entry], strip: bool) -> Listing:
     """Sort the entries; `strip` removes an outermost folder that all pictures are in."""
     entries = list(entries)
-    pictures = [entry for entry in entries if isinstance(entry, StoredPicture)]
+    files = [entry for entry in entries if isinstance(entry, StoredPicture)]
+    pictures = [file for file in files if not file.path.endswith(_TEXT)]
+    texts = [file for file in files if file.path.endswith(_TEXT)]
     names = [entry for entry in entries if isinstance(entry, str)]
     outermost = {picture.path.split("/")[0] for picture in pictures}
     if strip and len(outermost) == 1 and any(len(picture.folders) > 1 for picture in pictures):
         prefix = f"{outermost.pop()}/"
-        pictures = [replace(one, path=one.path.removeprefix(prefix)) for one in pictures]
+        pictures, texts = (
+            [replace(one, path=one.path.removeprefix(prefix)) for one in files]
+            for files in (pictures, texts)
+        )
         names = [name.removeprefix(prefix) for name in names]
+    others = [*(name for name in names if not name.endswith("/")), *(one.path for one in texts)]
     return Listing(
         tuple(sorted(pictures, key=lambda picture: picture.path)),
-        tuple(sorted(name for name in names if not name.endswith("/"))),
+        tuple(sorted(others)),
         tuple(sorted({name.rstrip("/") for name in names if name.endswith("/")} - {""})),
+        tuple(texts),
     )
+
+
+def _is_listed(path: str) -> bool:
+    """Whether a file may be read: a picture, or a text."""
+    return is_picture(path) or path.endswith(_TEXT)
 
 
 def _list_folder(root: Path) -> Iterator[_Entry]:
@@ -124,7 +138,7 @@ def _list_folder(root: Path) -> Iterator[_Entry]:
             elif child.is_dir():
                 yield f"{path}/"
                 stack.append((child.path, f"{path}/", parents | {identity}))
-            elif not is_picture(path):
+            elif not _is_listed(path):
                 yield path
             else:  # reading a pipe would wait for ever
                 reason = "" if child.is_file() else "not a regular file"
@@ -135,7 +149,7 @@ def _list_zip(archive: Path) -> Iterator[_Entry]:
     with zipfile.ZipFile(archive) as members:
         for member in members.infolist():
             path = member.filename.lstrip("/")
-            if member.is_dir() or not is_picture(path):
+            if member.is_dir() or not _is_listed(path):
                 yield path
                 continue
             reason = ""
@@ -161,7 +175,7 @@ def _list_tar(archive: Path) -> Iterator[_Entry]:
             path = printable(member.name).removeprefix("./").lstrip("/")
             if member.isdir():
                 yield f"{path}/"
-            elif not is_picture(path):
+            elif not _is_listed(path):
                 yield path
             else:
                 regular = member.isreg() and not member.issparse()

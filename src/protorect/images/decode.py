@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from protorect.images.stored import UnreadableError
+from protorect.images.stored import Box, UnreadableError
 
 MAX_PIXELS = 100_000_000
 # The formats of photographs and drawings. Of the others that Pillow reads, EPS runs a program and
@@ -37,12 +37,17 @@ class Decoded:
 
 
 def decode(
-    data: bytes, size: int, channels: int, shape: tuple[int, int, int] | None = None
+    data: bytes,
+    size: int,
+    channels: int,
+    shape: tuple[int, int, int] | None = None,
+    box: Box | None = None,
 ) -> Decoded:
     """Decode, rotate upright, crop to the central square and resize with antialiasing.
 
     `channels` is 1 for grayscale and 3 for color. `data` is the content of a picture file, or raw
-    pixels of `shape` (height, width, 3). Raises UnreadableError.
+    pixels of `shape` (height, width, 3). A `box` in pixels of the stored picture is cut out instead
+    of the central square, and resized to a square whatever its shape. Raises UnreadableError.
     """
     if not data:
         raise UnreadableError("empty file")
@@ -52,7 +57,7 @@ def decode(
     try:
         image = _open(data, shape)
         width, height = image.size
-        square = _square(image, size, "L" if channels == 1 else "RGB")
+        square = _square(image, size, "L" if channels == 1 else "RGB", box)
     except UnreadableError:
         raise
     except Exception as error:  # decoders raise anything at all on damaged files
@@ -71,24 +76,39 @@ def _open(data: bytes, shape: tuple[int, int, int] | None) -> Image.Image:
     return image
 
 
-def _square(image: Image.Image, size: int, mode: str) -> Image.Image:
+def image_size(data: bytes) -> tuple[int, int]:
+    """Width and height of an encoded picture, of which only the head is decoded."""
+    try:
+        return _open(data, None).size
+    except UnreadableError:
+        raise
+    except Exception as error:
+        raise UnreadableError(_reason(error)) from error
+
+
+def _square(image: Image.Image, size: int, mode: str, box: Box | None) -> Image.Image:
     rotation = _rotation(image)
-    if min(image.size) >= 2 * _DETAIL * size:
+    if box is None and min(image.size) >= 2 * _DETAIL * size:
         # JPEG can be decoded at a half, a quarter or an eighth for a fraction of the time.
         image.draft(None, (_DETAIL * size, _DETAIL * size))
     image.load()
     image = _eight_bit_opaque(image)
     if image.mode != mode:
         image = image.convert(mode)
-    width, height = image.size
-    side = min(width, height)
-    left, top = (width - side) / 2, (height - side) / 2
-    if side == size and left == int(left) and top == int(top):
-        image = image.crop((int(left), int(top), int(left) + side, int(top) + side))
+    left, top, right, bottom = box or _central_square(*image.size)
+    whole = all(edge == int(edge) for edge in (left, top))
+    if whole and right - left == bottom - top == size:
+        image = image.crop((int(left), int(top), int(left) + size, int(top) + size))
     else:
-        box = (left, top, left + side, top + side)
+        box = (left, top, right, bottom)
         image = image.resize((size, size), Image.Resampling.BICUBIC, box, reducing_gap=3.0)
     return image if rotation is None else image.transpose(rotation)
+
+
+def _central_square(width: int, height: int) -> Box:
+    side = min(width, height)
+    left, top = (width - side) / 2, (height - side) / 2
+    return left, top, left + side, top + side
 
 
 def _rotation(image: Image.Image) -> Image.Transpose | None:

@@ -13,6 +13,7 @@ PICTURE_SUFFIXES = frozenset(
     (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm")
 )
 PathLike = str | os.PathLike[str]
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 _ZIP_HEADER = struct.Struct("<26xHH")  # ends with the lengths of the name and the extra field
 
 
@@ -32,6 +33,7 @@ class StoredPicture:
     zipped: bool = False  # whether a zip header precedes it
     shape: tuple[int, int, int] | None = None  # (height, width, 3) of raw uint8 pixels
     error: str = ""  # why it cannot be read, if that is known without reading it
+    box: Box | None = None  # the part of it to use, in pixels; None for its central square
 
     @classmethod
     def from_file(cls, file: PathLike, name: str | None = None) -> Self:
