@@ -7,6 +7,7 @@ ROOT is the folder or archive as it was downloaded.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from protorect.cli.arguments import add_parameters, given
@@ -52,6 +53,8 @@ def run(options: argparse.Namespace) -> None:
         print(f"{name}: {pictures} of {classes}")
     unreadable = [f"{file['path']}: {file['reason']}" for file in packed.manifest["unreadable"]]
     unused = packed.manifest["left_out"]
+    for remark in packed.manifest["remarks"][:_SHOWN]:
+        print(remark, file=sys.stderr)
     print_list("could not be read", unreadable, _SHOWN, "all in manifest.json")
     print_list("not packed: not a picture of a class", unused, _SHOWN, "all in manifest.json")
     print(packed.path)

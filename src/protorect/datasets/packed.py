@@ -33,6 +33,7 @@ _MANIFEST = {
     "splits": {str: {"images": COUNT, "class_names": [str], "digest": str}},
     "unreadable": [{"path": str, "reason": str}],
     "left_out": [str],
+    "remarks?": [str],
 }
 
 

@@ -17,26 +17,14 @@ from protorect._utils.files import sha256_of_file
 from protorect._utils.parallel import Mapper
 from protorect._utils.progress import Progress
 from protorect.datasets.catalogue import Dataset
+from protorect.datasets.index import IndexLine
 from protorect.datasets.layouts import PicturesByClass
 from protorect.errors import DataError
 from protorect.images.decode import decode
 from protorect.images.stored import StoredPicture, UnreadableError
 
-COLUMNS = ("split", "row", "class", "path", "width", "height", "bytes", "sha256", "problem")
 _CHUNK_PICTURES = 64
 _CHUNK_BYTES = 2 * 2**20  # of pixels, unless one picture has more
-
-
-class _IndexLine(NamedTuple):
-    """The index of one picture from the column `class` on; `problem` says why it is unreadable."""
-
-    class_name: str
-    path: str
-    width: int
-    height: int
-    length: int
-    sha256: str
-    problem: str
 
 
 class _Chunk(NamedTuple):
@@ -52,7 +40,7 @@ class _PackedChunk(NamedTuple):
     """The outcome of packing a chunk."""
 
     label: int
-    lines: list[_IndexLine]  # one per picture
+    lines: list[IndexLine]  # one per picture
     rows: slice  # of the array: the readable pictures in all rotations
     sums: NDArray[np.int64]  # (2, channels), of the pixels and of their squares, not rotated
 
@@ -74,7 +62,7 @@ def pack_split(
     size: int,
     folder: Path,
     run: Mapper,
-    write_line: Callable[[tuple[Any, ...]], object],
+    write_line: Callable[[str, int | str, IndexLine], object],
     progress: Progress,
 ) -> PackingResult:
     """Write NAME.npy and NAME-labels.npy into `folder`, and one index line per picture.
@@ -88,14 +76,14 @@ def pack_split(
     create_array(images, "uint8", (total * rotations, size, size, dataset.channels))
     chunk_labels: list[NDArray[np.int64]] = []
     chunk_rows: list[slice] = []
-    unreadable: list[_IndexLine] = []
+    unreadable: list[IndexLine] = []
     sums = np.zeros((2, dataset.channels), np.int64)
     done = rows = 0
     pack = partial(_pack_chunk, images, size, dataset)
     for chunk in run(pack, _chunks(classes, size, dataset)):
         row = rows
         for line in chunk.lines:
-            write_line((name, "" if line.problem else row, *line))
+            write_line(name, "" if line.problem else row, line)
             row += not line.problem
         chunk_labels.append(np.repeat(rotations * chunk.label + np.arange(rotations), row - rows))
         chunk_rows.append(chunk.rows)
@@ -137,7 +125,7 @@ def _chunks(classes: PicturesByClass, size: int, dataset: Dataset) -> Iterator[_
 
 def _pack_chunk(images: Path, size: int, dataset: Dataset, chunk: _Chunk) -> _PackedChunk:
     """Write the pictures of a chunk to their rows of the array."""
-    lines: list[_IndexLine] = []
+    lines: list[IndexLine] = []
     decoded: list[NDArray[np.uint8]] = []
     for picture in chunk.pictures:
         width = height = 0
@@ -145,14 +133,15 @@ def _pack_chunk(images: Path, size: int, dataset: Dataset, chunk: _Chunk) -> _Pa
         try:
             data = picture.read()
             sha256 = hashlib.sha256(data).hexdigest()
-            image = decode(data, size, dataset.channels, picture.shape)
+            image = decode(data, size, dataset.channels, picture.shape, picture.box)
             width, height = image.width, image.height
             decoded.append(image.pixels)
         except UnreadableError as error:
             problem = str(error)
         length = picture.unpacked_length or picture.length
         frame = (width, height, length)
-        lines.append(_IndexLine(chunk.class_name, picture.path, *frame, sha256, problem))
+        box = " ".join(f"{edge:g}" for edge in picture.box or ())
+        lines.append(IndexLine(chunk.class_name, picture.path, *frame, sha256, problem, box))
     pixels = np.array(decoded, np.uint8).reshape(-1, size, size, dataset.channels)
     if dataset.bright_on_dark:
         pixels = 255 - pixels
@@ -175,7 +164,7 @@ def _sums(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.stack([counts @ values, counts @ values**2])
 
 
-def _check_every_class(classes: PicturesByClass, unreadable: list[_IndexLine]) -> None:
+def _check_every_class(classes: PicturesByClass, unreadable: list[IndexLine]) -> None:
     """Raise DataError if no picture of a class is readable."""
     problems: dict[str, list[str]] = {}
     for line in unreadable:

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,15 @@ from protorect._utils.parameters import LARGEST_SIZE, Parameters, parameter
 from protorect._utils.progress import Progress, part_of
 from protorect._utils.text import printable
 from protorect.datasets.catalogue import Dataset, find_dataset
-from protorect.datasets.layouts import PicturesByClass, describe_contents, first_names
+from protorect.datasets.index import COLUMNS, INDEX, IndexLine
+from protorect.datasets.layouts import (
+    DatasetPictures,
+    PicturesByClass,
+    describe_contents,
+    first_names,
+)
 from protorect.datasets.packed import FORMAT, VERSION, PackedDataset
-from protorect.datasets.packing import COLUMNS, PackingResult, pack_split
+from protorect.datasets.packing import PackingResult, pack_split
 from protorect.datasets.splits import (
     DEFAULT_FRACTIONS,
     SPLITS,
@@ -27,7 +34,6 @@ from protorect.datasets.splits import (
 )
 from protorect.errors import DataError
 
-INDEX = "index.csv"
 SMALLEST_SIZE = 8  # pixels per side of a packed picture
 
 
@@ -113,8 +119,10 @@ def prepare(
     with folder_written_whole(out) as folder:
         scratch = folder / "scratch"
         scratch.mkdir()
-        splits, unused = find_splits(dataset, root, scratch, split, seed)
-        results = _pack(dataset, splits, size, folder, workers, progress)
+        splits, found = find_splits(dataset, root, scratch, split, seed)
+        remarks = list(found.remarks)
+        check = _reporting(found, remarks)
+        results = _pack(dataset, splits, size, folder, workers, check, progress)
         shutil.rmtree(scratch)
         first = next(iter(results))  # train, unless the data set has only test classes
         manifest = {
@@ -129,7 +137,8 @@ def prepare(
             "std": results[first].std,
             "statistics_of": first,
             "unreadable": [one for result in results.values() for one in result.unreadable],
-            "left_out": unused,
+            "left_out": found.unused,
+            "remarks": remarks,
             "splits": {name: result.record for name, result in results.items()},
             "source": {"root": printable(root.resolve().name), "split": _origin(split, seed)},
         }
@@ -149,8 +158,8 @@ def check_apart(root: Path, out: Path) -> None:
 
 def find_splits(
     dataset: Dataset, root: Path, scratch: Path, split: ClassSplit | Fractions | None, seed: int
-) -> tuple[dict[str, PicturesByClass], list[str]]:
-    """Find the pictures of each split that has classes, and describe what is not used."""
+) -> tuple[dict[str, PicturesByClass], DatasetPictures]:
+    """Find the pictures of each split that has classes, and all that the layout found."""
     class_split = split if isinstance(split, ClassSplit) else dataset.split
     pictures = dataset.find_classes(root, scratch, class_split)
     classes = _class_names(dataset, root, pictures.by_class, class_split)
@@ -178,7 +187,17 @@ def find_splits(
         f"{name}/ ({len(pictures.by_class[name])} pictures, not in the split)"
         for name in sorted(set(pictures.by_class) - chosen.names)
     ]
-    return splits, [*pictures.unused, *not_in_split]
+    return splits, replace(pictures, unused=(*pictures.unused, *not_in_split))
+
+
+def _reporting(found: DatasetPictures, remarks: list[str]) -> Callable[[IndexLine], None]:
+    """The check of the layout, whose remarks are added to the list."""
+
+    def check(line: IndexLine) -> None:
+        if found.check is not None and (remark := found.check(line)):
+            remarks.append(remark)
+
+    return check
 
 
 def _class_names(
@@ -204,9 +223,10 @@ def _pack(
     size: int,
     folder: Path,
     workers: int,
+    check: Callable[[IndexLine], None],
     progress: Progress | None,
 ) -> dict[str, PackingResult]:
-    """Pack each split and write the index of all."""
+    """Pack each split, check each picture and write the index of all."""
     counts = {name: sum(map(len, classes.values())) for name, classes in splits.items()}
     results: dict[str, PackingResult] = {}
     # Not in threads, which would wait for each other where pictures are small: Omniglot takes half
@@ -217,11 +237,16 @@ def _pack(
     ):
         index = csv.writer(file, lineterminator="\n")
         index.writerow(COLUMNS)
+
+        def write_line(split: str, row: int | str, line: IndexLine) -> None:
+            check(line)
+            index.writerow((split, row, *line))
+
         done = 0
         for name, classes in splits.items():
             report = part_of(progress, done, sum(counts.values()))
             results[name] = pack_split(
-                name, classes, dataset, size, folder, run, index.writerow, report
+                name, classes, dataset, size, folder, run, write_line, report
             )
             done += counts[name]
     return results

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protorect._utils.text import printable
+from protorect.datasets.index import IndexLine
 from protorect.datasets.splits import ClassSplit
 from protorect.images.archives import Listing
 from protorect.images.stored import StoredPicture
@@ -24,6 +25,9 @@ class DatasetPictures:
     by_class: PicturesByClass  # a class whose folder has no picture has an empty list
     unused: tuple[str, ...] = ()  # paths of other files, and of pictures that belong to no class
     split: ClassSplit | None = None  # if the folders themselves define one
+    remarks: tuple[str, ...] = ()  # what the user should know, one sentence each
+    # Called with every picture that was packed: raises DataError, or returns a remark or "".
+    check: Callable[[IndexLine], str] | None = None
 
 
 def group_by_class(

@@ -1,6 +1,7 @@
-"""miniImageNet in the three forms in which it is distributed."""
+"""miniImageNet in the forms in which it is distributed."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,12 @@ from numpy.typing import NDArray
 
 from protorect._utils.tables import read_table
 from protorect._utils.text import on_one_line
-from protorect.datasets.layouts import DatasetPictures, PicturesByClass, class_folders
+from protorect.datasets.layouts import (
+    DatasetPictures,
+    PicturesByClass,
+    class_folders,
+    mini_imagenet_zips,
+)
 from protorect.datasets.pickles import as_text, load_pickled_dict, store_raw
 from protorect.datasets.splits import SPLITS, ClassSplit
 from protorect.errors import DataError
@@ -17,10 +23,12 @@ from protorect.images.stored import StoredPicture
 
 
 def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> DatasetPictures:
-    """Find the Ravi CSV files beside the pictures, the three cache pickles, or class folders."""
+    """Find Ravi's tables beside the pictures, three cache pickles, three zips, or class folders."""
     tables = [root / f"{name}.csv" for name in SPLITS]
     caches = [root / f"mini-imagenet-cache-{name}.pkl" for name in SPLITS]
-    for read, files in ((_from_tables, tables), (_from_caches, caches)):
+    zips = [root / f"{name}.zip" for name in SPLITS]
+    from_zips = partial(mini_imagenet_zips.find_classes, split=split)
+    for read, files in ((_from_tables, tables), (_from_caches, caches), (from_zips, zips)):
         missing = [file.name for file in files if not file.is_file()]
         if not missing:
             return read(files, scratch)

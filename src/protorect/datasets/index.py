@@ -1,0 +1,19 @@
+"""The index of a packed data set: one line per picture."""
+
+from typing import NamedTuple
+
+INDEX = "index.csv"
+COLUMNS = ("split", "row", "class", "path", "width", "height", "bytes", "sha256", "problem", "box")
+
+
+class IndexLine(NamedTuple):
+    """The index of one picture from the column `class` on; `problem` says why it is unreadable."""
+
+    class_name: str
+    path: str
+    width: int
+    height: int
+    length: int
+    sha256: str
+    problem: str
+    box: str = ""  # left, top, right and bottom of the part that was used, if that was given
