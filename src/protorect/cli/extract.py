@@ -15,6 +15,7 @@ from pathlib import Path
 
 from protorect._utils.parameters import PRECISIONS
 from protorect.backbones.pretrained import pretrained_weights
+from protorect.backbones.registry import BACKBONES
 from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
 from protorect.embedding.extract import extract
@@ -23,8 +24,9 @@ from protorect.embedding.extract import extract
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
-    names = ", ".join([*pretrained_weights(), "efficientnet-lite0 (ImageNet)"])
-    parser.epilog = f"weights that come with the package: {names}"
+    imagenet = (name for name, spec in BACKBONES.items() if spec.pretrained)
+    names = ", ".join([*pretrained_weights(), *imagenet])
+    parser.epilog = f"weights that come with the package: {names} (ImageNet)"
     add("source", metavar="SOURCE")
     add("pictures", metavar="PICTURES", type=Path)
     add("--split", help="of a prepared data set: train, val or test (test)")
