@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from protorect.datasets.prepare import prepare
+from protorect.datasets.catalogue import find_dataset
+from protorect.datasets.prepare import find_splits, prepare
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +51,14 @@ def test_the_index_names_the_row_of_each_picture(packed, archive):
             assert split.class_names[split.labels[int(line["row"])]] == line["class"]
             checked += 1
     assert checked >= 20
+
+
+def test_cropped_pictures_are_not_cropped_again(real_data, tmp_path):
+    """The archive has the boxes of the original pictures beside pictures that were cut to them."""
+    archive = real_data("CUB_200_2011_84px_cropped.tar")
+    splits, found = find_splits(find_dataset("cub"), archive, tmp_path, None, seed=0)
+    assert found.crop == "before"
+    assert "11788 of 11788 boxes" in found.remarks[0]
+    pictures = [one for classes in splits.values() for each in classes.values() for one in each]
+    assert len(pictures) == 11_788
+    assert all(picture.box is None for picture in pictures)

@@ -1,6 +1,7 @@
 """Index and pack a data set: one memory-mapped array of pictures per split.
 
-Every picture is hashed, decoded, rotated upright, cropped to its central square and resized.
+Every picture is hashed, decoded, rotated upright, cropped to its central square or its bounding
+box, and resized.
 
 DATASET is one of those that `protorect datasets` lists; `folder` is any folder of class folders.
 ROOT is the folder or archive as it was downloaded.
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="0.64,0.16,0.2 | FILE.json",
         help="fractions of the classes for train, val and test, or a file with their names",
     )
-    add_parameters(parser, PackingOptions, "size", "seed", "workers")
+    add_parameters(parser, PackingOptions, "size", "crop", "seed", "workers")
 
 
 def run(options: argparse.Namespace) -> None:

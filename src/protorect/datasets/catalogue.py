@@ -24,6 +24,7 @@ class Dataset:
     channels: int = 3
     bright_on_dark: bool = False
     rotations: int = 1
+    crop: str = ""
     flip: bool = True
     crop_padding: int = 8
 

@@ -12,6 +12,7 @@ from protorect._utils.arrays import map_array
 from protorect._utils.documents import COUNT
 from protorect._utils.manifest import MANIFEST, FolderFormat, read_manifest
 from protorect._utils.parameters import LARGEST_SIZE
+from protorect.datasets.boxes import BEFORE, CROPS
 from protorect.datasets.splits import SPLITS
 from protorect.errors import damaged, unknown_name
 
@@ -34,6 +35,7 @@ _MANIFEST = {
     "unreadable": [{"path": str, "reason": str}],
     "left_out": [str],
     "remarks?": [str],
+    "crop?": {*CROPS, BEFORE},
 }
 
 

@@ -14,6 +14,7 @@ from protorect._utils.parallel import processes, processors
 from protorect._utils.parameters import LARGEST_SIZE, Parameters, parameter
 from protorect._utils.progress import Progress, part_of
 from protorect._utils.text import printable
+from protorect.datasets.boxes import AUTO, CROPS, crop_to_boxes
 from protorect.datasets.catalogue import Dataset, find_dataset
 from protorect.datasets.index import COLUMNS, INDEX, IndexLine
 from protorect.datasets.layouts import (
@@ -32,7 +33,7 @@ from protorect.datasets.splits import (
     checked_fractions,
     fraction_split,
 )
-from protorect.errors import DataError
+from protorect.errors import DataError, OptionError
 
 SMALLEST_SIZE = 8  # pixels per side of a packed picture
 
@@ -49,6 +50,13 @@ class PackingOptions(Parameters):
     channels: int | None = parameter(
         None, "1 for grayscale, 3 for color; by default that of the data set.", choices=(1, 3)
     )
+    crop: str = parameter(
+        AUTO,
+        "boxes cuts the pictures to those in bounding_boxes.txt, none packs them whole; auto cuts "
+        "cub if the file is there, because the paper's figures belong to cropped birds, and leaves "
+        "meta-cu-birds whole, as in Meta-Dataset.",
+        choices=(AUTO, *CROPS),
+    )
     seed: int = parameter(0, "Random seed of a split by fractions.")
     workers: int | None = parameter(
         None, "Number of processes; by default one per processor.", minimum=1
@@ -62,6 +70,7 @@ def prepare(
     *,
     size: int | None = None,
     channels: int | None = None,
+    crop: str = AUTO,
     split: ClassSplit | Fractions | None = None,
     seed: int = 0,
     workers: int | None = None,
@@ -77,7 +86,7 @@ def prepare(
         The folder or archive with its pictures.
     out
         The folder to create.
-    size, channels, seed
+    size, channels, crop, seed
         See `PackingOptions`.
     workers
         Number of processes; by default one per processor. They import the script that calls this
@@ -107,11 +116,13 @@ def prepare(
     (('train', 'val', 'test'), (6, 28, 28, 3))
     >>> scratch.cleanup()
     """
-    PackingOptions(size=size, channels=channels, seed=seed, workers=workers)
+    PackingOptions(size=size, channels=channels, crop=crop, seed=seed, workers=workers)
     if split is not None and not isinstance(split, ClassSplit):
         split = checked_fractions(split, f"split {split!r}", "a ClassSplit")
     dataset = find_dataset(name)
     dataset = dataset if channels is None else replace(dataset, channels=channels)
+    if crop == "boxes" and not dataset.crop:
+        raise OptionError(f"--crop boxes: {name} has no bounding boxes; leave it out.")
     size = dataset.size if size is None else size
     workers = processors() if workers is None else workers
     root, out = Path(root), Path(out)
@@ -119,7 +130,7 @@ def prepare(
     with folder_written_whole(out) as folder:
         scratch = folder / "scratch"
         scratch.mkdir()
-        splits, found = find_splits(dataset, root, scratch, split, seed)
+        splits, found = find_splits(dataset, root, scratch, split, seed, crop)
         remarks = list(found.remarks)
         check = _reporting(found, remarks)
         results = _pack(dataset, splits, size, folder, workers, check, progress)
@@ -139,6 +150,7 @@ def prepare(
             "unreadable": [one for result in results.values() for one in result.unreadable],
             "left_out": found.unused,
             "remarks": remarks,
+            **({"crop": found.crop} if found.crop else {}),
             "splits": {name: result.record for name, result in results.items()},
             "source": {"root": printable(root.resolve().name), "split": _origin(split, seed)},
         }
@@ -157,7 +169,12 @@ def check_apart(root: Path, out: Path) -> None:
 
 
 def find_splits(
-    dataset: Dataset, root: Path, scratch: Path, split: ClassSplit | Fractions | None, seed: int
+    dataset: Dataset,
+    root: Path,
+    scratch: Path,
+    split: ClassSplit | Fractions | None,
+    seed: int,
+    crop: str = AUTO,
 ) -> tuple[dict[str, PicturesByClass], DatasetPictures]:
     """Find the pictures of each split that has classes, and all that the layout found."""
     class_split = split if isinstance(split, ClassSplit) else dataset.split
@@ -178,6 +195,8 @@ def find_splits(
             f"class {empty[0]} has no picture{more}. "
             "Add at least one .jpg or .png, or remove the folder."
         )
+    if dataset.crop:
+        pictures = crop_to_boxes(pictures, root, crop, dataset.crop)
     splits = {
         name: {class_name: pictures.by_class[class_name] for class_name in chosen[name]}
         for name in SPLITS

@@ -63,7 +63,9 @@ def open_packed(folder: Path, split: str) -> PictureSet:
 
 def packed_origin(data: PackedDataset, split: str) -> dict[str, str]:
     """The pictures of a split, as a feature file records them."""
-    return {"data": data.name, "split": split, "pictures": data.split(split).digest}
+    origin = {"data": data.name, "split": split, "pictures": data.split(split).digest}
+    crop = data.manifest.get("crop")
+    return origin if crop is None else origin | {"crop": crop}
 
 
 def find_folders(root: Path, scratch: Path) -> PictureSet:

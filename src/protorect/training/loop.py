@@ -116,6 +116,8 @@ def train(
         )
     provenance = {"name": data.name, "size": data.size, "channels": data.channels}
     provenance["train"] = base.digest
+    if "crop" in data.manifest:
+        provenance["crop"] = data.manifest["crop"]
     torch.manual_seed(config.seed)
     backbone = build(config.backbone, channels=data.channels, size=data.size)
     schedule.check_sizes(config, backbone)

@@ -26,6 +26,8 @@ class DatasetPictures:
     unused: tuple[str, ...] = ()  # paths of other files, and of pictures that belong to no class
     split: ClassSplit | None = None  # if the folders themselves define one
     remarks: tuple[str, ...] = ()  # what the user should know, one sentence each
+    texts: tuple[StoredPicture, ...] = ()  # lists beside the pictures, such as their boxes
+    crop: str = ""  # "boxes", "none" or "before", see `datasets.boxes`; "" if there are no boxes
     # Called with every picture that was packed: raises DataError, or returns a remark or "".
     check: Callable[[IndexLine], str] | None = None
 

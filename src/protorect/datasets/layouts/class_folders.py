@@ -6,22 +6,26 @@ from pathlib import Path
 from protorect.datasets.layouts import DatasetPictures, group_by_class
 from protorect.datasets.splits import ClassSplit
 from protorect.errors import OptionError
-from protorect.images.archives import list_pictures
+from protorect.images.archives import Listing, list_pictures
 from protorect.images.stored import StoredPicture
 
 _NUMBERED = re.compile(r"(\d+)\.")
 
 
-def find_classes(
-    root: Path, scratch: Path, split: ClassSplit | None, parents: tuple[str, ...] = ()
+def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> DatasetPictures:
+    """Find the pictures whose folder has the name of a class of the split."""
+    return group(list_pictures(root, scratch), split)
+
+
+def group(
+    listing: Listing, split: ClassSplit | None, parents: tuple[str, ...] = ()
 ) -> DatasetPictures:
-    """Find the pictures whose folder has the name of a class of the split.
+    """Group the pictures whose folder has the name of a class of the split.
 
     A slash in a name, as in `F-16A/B`, may be `_` or `-` on disk, and a numbered class, as
     `00.Speed limit (20km/h)`, may be just its number. If `parents` are given, only class folders
     inside folders of these names count; "" is the root.
     """
-    listing = list_pictures(root, scratch)
     if split is None:
         raise OptionError(
             "there is no published split of this data set, and its class folders are found by the "
