@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 
 setup: $(READY)  ## Install everything into .venv
 
-demo: $(READY)  ## Run the whole pipeline on handwritten digits and write a page
+demo: $(READY)  ## Measure the paper's Omniglot row, sort photographs, show both on a page
 	$(BIN)/protorect demo
 
 # One process per core, each with one thread: faster than several threads on such small tensors.

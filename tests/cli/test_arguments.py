@@ -91,7 +91,7 @@ def test_every_setting_is_in_the_help_of_train(capsys):
             "--workers is 0; it must be a whole number from 1",
         ),
         ("prepare folder r --out p --seed x", "--seed=x: a whole number is expected"),
-        ("demo --epochs 0", "--epochs is 0; it must be a whole number from 1 up"),
+        ("demo --episodes 0", "--episodes is 0; it must be a whole number from 1 up"),
         ("paper cub --seed -1", "--seed is -1; it must be a whole number from 0 up"),
     ],
 )

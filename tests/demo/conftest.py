@@ -1,23 +1,18 @@
-"""The demonstration with two epochs of two small steps, and 20 episodes."""
-
-from dataclasses import replace
+"""A demonstration with made-up characters and the real photographs."""
 
 import pytest
 
-from protorect.demo.digits import Plan, learn, measure
+from helpers.demo import made_up_omniglot
+from protorect.demo.photographs import sort_photographs
+from protorect.sorting.sort import no_progress
 
 
 @pytest.fixture(scope="session")
-def plan():
-    planned = Plan.of(20, 2, seed=3)
-    return planned._replace(recipe=replace(planned.recipe, steps_per_epoch=2, batch_size=16))
+def omniglot():
+    return made_up_omniglot()
 
 
 @pytest.fixture(scope="session")
-def learned(plan):
-    return learn(plan)
-
-
-@pytest.fixture(scope="session")
-def result(plan, learned):
-    return measure(plan, learned)
+def photographs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "page-photographs"
+    return sort_photographs(folder, no_progress)

@@ -3,103 +3,140 @@
 import math
 import re
 
+import numpy as np
 import pytest
 
+from helpers.browser import CHROMIUM, Browser
+from helpers.demo import made_up_omniglot
 from helpers.page import Reader, requests_and_scripts
 from protorect.core.statistics import Estimate
-from protorect.demo.digits import Plan, learn, measure
-from protorect.demo.page import demo_page, effect_text
-from protorect.methods import PAPER
+from protorect.demo.omniglot import METHODS
+from protorect.demo.page import demo_page, effect_text, sorting_accuracy
+from protorect.demo.strips import episode_strips, folder_strips
 from protorect.paper.published import SHOTS
 from protorect.report.results import accuracy_text, difference_text
 
 
 @pytest.fixture(scope="module")
-def html(result):
-    return demo_page(result)
+def out(photographs):
+    return photographs.folder.root.parents[1] / "page.html"
 
 
-def plain(text):
-    return text.replace("\N{NO-BREAK SPACE}", " ")
+@pytest.fixture(scope="module")
+def html(omniglot, photographs, out):
+    return demo_page(omniglot, photographs, out)
 
 
-def test_the_page_is_one_file(html):
-    assert requests_and_scripts(html) == []
+@pytest.fixture(scope="module")
+def read(html):
+    return Reader(html)
+
+
+def test_the_page_is_one_file_with_a_link_to_the_contact_sheet(html, read, out):
+    (link,) = [one["href"] for one in read.all("a")]
+    assert (out.parent / link).is_file()
+    assert requests_and_scripts(html) == [f"a href={link}"]
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
 
 
-def test_the_same_seed_gives_the_same_page(plan, html):
-    assert demo_page(measure(plan, learn(plan))) == html
+def test_the_page_is_deterministic(omniglot, photographs, html, out):
+    assert demo_page(omniglot, photographs, out) == html
 
 
-def test_the_numbers_of_the_page_are_those_of_the_results(result, html):
-    cells = [plain(cell) for cell in Reader(html).texts["td"]]
+def test_the_tables_have_the_published_and_the_measured_numbers(omniglot, read):
+    cells, results = read.texts["td"], omniglot.results
+    row = ["97.40", accuracy_text(results["cspn", 1])]
+    assert cells[:2] == row
+    assert cells[6:8] == ["99.62", accuracy_text(results["bd-cspn", 1])]
     expected = []
-    for name in PAPER:
+    for name in METHODS:
         for shot in SHOTS:
-            of_shot, first = result.by_network[name, shot], result.by_network["cspn", shot]
-            difference = "" if name == "cspn" else difference_text(of_shot.minus(first))
-            expected += [accuracy_text(of_shot), difference]
-    for name in PAPER:
-        for shot in SHOTS:
-            pixels = result.by_pixels[name, shot]
+            of_shot, first = results[name, shot], results["cspn", shot]
             expected += [
-                accuracy_text(pixels),
-                difference_text(result.by_network[name, shot].minus(pixels)),
+                accuracy_text(of_shot),
+                "" if of_shot is first else difference_text(of_shot.minus(first)),
             ]
-    assert cells[: len(expected)] == expected
-    for results in result.over_z.values():
-        best = max(results, key=lambda one: one.accuracy)
-        assert accuracy_text(best) in cells[len(expected) :]
-        assert difference_text(best.minus(results[0])) in cells[len(expected) :]
+    assert cells[18:] == expected
 
 
-def test_the_lead_and_the_details_match_the_run(result, html):
-    read = Reader(html)
-    lead = plain(read.texts["p"][0])
-    assert accuracy_text(result.by_network["cspn", 1]) in lead
-    assert accuracy_text(result.by_network["bd-cspn", 1]) in lead
-    assert effect_text(result.by_network["bd-cspn", 1].minus(result.by_network["cspn", 1])) in lead
-    assert accuracy_text(result.by_pixels["cspn", 1]) in lead
-    assert effect_text(result.by_network["cspn", 1].minus(result.by_pixels["cspn", 1])) in lead
-    details = dict(zip(read.texts["dt"], read.texts["dd"], strict=True))
-    assert details["command"] == "protorect demo --episodes 20 --epochs 2 --seed 3"
-    assert "2 batches of 16 pictures per epoch" in details["training"]
-    assert details["epochs"].startswith("2; learning rate 0.002 at epoch 0,")
-    assert "torch" in details["versions"]
+def test_the_lead_and_the_highlights_state_the_results(omniglot, photographs, read):
+    basic, rectified = (omniglot.results[name, 1] for name in ("cspn", "bd-cspn-classes"))
+    lead = read.texts["p"][0]
+    assert f"{accuracy_text(basic)} %" in lead
+    assert f"{accuracy_text(rectified)} %, {effect_text(rectified.minus(basic))}" in lead
+    right = round(photographs.evaluation.accuracy)
+    assert read.texts["strong"] == [
+        f"{basic.accuracy:.1f} → {rectified.accuracy:.1f} %",
+        f"{right} of 100",
+    ]
+    assert "published 97.4 → 99.6 %" in read.texts["p"][2]
 
 
-def test_the_page_shows_the_training(learned, html):
-    captions = [plain(text) for text in Reader(html).texts["figcaption"]]
-    for values in (learned.losses, learned.accuracies):
-        assert any(f"in the last epoch: {values[-1]:.3g}." in text for text in captions)
-    assert f"{learned.base_classes} classes with {learned.base_pictures} pictures" in plain(html)
+def test_the_shown_episode_has_the_most_repaired_queries(omniglot, read):
+    wrong = {
+        name: omniglot.results[name, 1].predictions != omniglot.episodes.query_way
+        for name in ("cspn", "bd-cspn-classes")
+    }
+    repaired = wrong["cspn"] & ~wrong["bd-cspn-classes"]
+    number = int(repaired.sum(axis=1).argmax())
+    (text,) = [text for text in read.texts["p"] if "the most was repaired" in text]
+    counts = [repaired[number].sum(), wrong["cspn"][number].sum(), 20, wrong["cspn"].sum()]
+    counts += [repaired.sum(), (wrong["bd-cspn-classes"] & ~wrong["cspn"]).sum()]
+    assert [int(count) for count in re.findall(r"\d+", text)] == counts
+    marks = [item.get("class") for item in read.all("li")][: 5 * 16]
+    assert marks.count("given") == 5
+    assert marks.count("good") == repaired[number].sum()
+    assert marks.count("bad") == wrong["bd-cspn-classes"][number].sum()
 
 
-def test_the_shown_episode_has_the_accuracies_of_the_results(result, html):
-    captions = " ".join(plain(text) for text in Reader(html).texts["figcaption"])
-    (number,) = re.findall(r"one row per class: number (\d+) of 20", plain(html))
-    for name in ("cspn", "bd-cspn"):
-        accuracy = result.by_network[name, 1].per_episode[int(number) - 1]
-        assert f"({name.upper()}): {round(0.75 * accuracy)} of 75 correct" in captions
+def test_every_query_of_an_episode_is_shown_in_the_row_of_its_class(omniglot):
+    strips = episode_strips(omniglot, 2, "bd-cspn-classes")
+    for way, strip in enumerate(strips):
+        rows = [omniglot.episodes.support[2, way, 0]]
+        rows += list(omniglot.episodes.query[2][omniglot.episodes.query_way[2] == way])
+        np.testing.assert_array_equal(
+            [255 - picture.pixels for picture in strip.pictures], omniglot.images[rows]
+        )
+    label = omniglot.labels[omniglot.episodes.support[2, 0, 0]]
+    angle = f", rotated by {90 * (label % 4)}°" if label % 4 else ""
+    assert strips[0].title == f"Class 1: Alphabet of {label}, character {label}{angle}"
+
+
+def test_every_photograph_is_shown_and_wrong_ones_are_marked(photographs):
+    pictures = [one for strip in folder_strips(photographs) for one in strip.pictures]
+    marks = [one.mark for one in pictures]
+    right = round(photographs.evaluation.accuracy)
+    assert (marks.count("given"), marks.count(""), marks.count("bad")) == (30, right, 100 - right)
+    estimate = sorting_accuracy(photographs.evaluation)
+    assert estimate.mean == pytest.approx(right)
+    assert 3 < estimate.ci95 < 9
 
 
 @pytest.mark.parametrize(
     ("difference", "text"),
     [
-        (Estimate(2.0, 0.5), "gains 2.00 ± 0.50 points"),
-        (Estimate(-2.0, 0.5), "loses 2.00 ± 0.50 points"),
-        (Estimate(0.4, 0.5), "shows no clear difference (+0.40 ± 0.50 points)"),
-        (Estimate(-0.5, 0.5), "shows no clear difference (-0.50 ± 0.50 points)"),
-        (Estimate(9.0, math.nan), "shows no clear difference (+9.00 points)"),
+        (Estimate(2.0, 0.5), "a gain of 2.00 ± 0.50 points"),
+        (Estimate(-2.0, 0.5), "a loss of 2.00 ± 0.50 points"),
+        (Estimate(0.4, 0.5), "no clear difference (+0.40 ± 0.50 points)"),
+        (Estimate(9.0, math.nan), "no clear difference (+9.00 points)"),
     ],
 )
 def test_a_gain_is_stated_only_where_the_interval_excludes_zero(difference, text):
     assert effect_text(difference) == text
 
 
-def test_one_episode_is_enough_for_a_page(plan, learned):
-    html = demo_page(measure(plan._replace(episodes=Plan.of(1, 1).episodes), learned))
-    assert "nan" not in " ".join(Reader(html).texts["td"])
-    assert "shows no clear difference" in html
+def test_one_episode_is_enough_for_a_page(photographs, out):
+    read = Reader(demo_page(made_up_omniglot(episodes=1), photographs, out))
+    assert "nan" not in " ".join(read.texts["td"])
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on the PATH")
+@pytest.mark.parametrize("width", [1200, 375])
+def test_the_page_is_no_wider_than_the_window(width, html, out, tmp_path):
+    out.write_text(html, encoding="utf-8")
+    with Browser(tmp_path / "profile", width) as browser:
+        browser.open(out)
+        assert browser.run("document.documentElement.scrollWidth") <= width
+        assert browser.run("[...document.images].every(image => image.naturalWidth > 0)")
+        assert browser.errors == []

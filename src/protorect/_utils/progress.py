@@ -1,9 +1,12 @@
 """Progress callbacks."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import accumulate
 
 Progress = Callable[[int, int], None]  # (done, total)
+# Gives the context of the step with this name, in which its callback may be called.
+ProgressOf = Callable[[str], AbstractContextManager[Progress]]
 
 
 def part_of(progress: Progress | None, start: int, total: int) -> Progress:

@@ -16,7 +16,7 @@ from protorect.errors import PartialError, ProtorectError
 COMMANDS = {
     "sort": "sort pictures into class folders, from a few examples",
     "undo": "undo what `protorect sort` did",
-    "demo": "see few-shot learning on handwritten digits; writes a page",
+    "demo": "see the paper's effect, and a folder sorted; writes a page",
     "datasets": "list known data sets: where to get them, licences, folders",
     "prepare": "index and pack a data set, once",
     "train": "train a backbone on the base classes of a data set",

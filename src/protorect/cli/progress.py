@@ -22,14 +22,20 @@ def progress_bar(label: str) -> Iterator[Progress]:
     """Give a progress callback that shows a bar, or prints a line every ten seconds."""
     with _bar() as bar:
         task, last = bar.add_task(label, total=None), time.monotonic()
+        start, first = last, 0
 
         def update(done: int, total: int) -> None:
-            nonlocal last
-            bar.update(task, completed=done, total=total)
+            nonlocal start, first, last
             now = time.monotonic()
+            if not first:  # what an interrupted run had done before counts for nothing
+                start, first = now, done
+            rate = (done - first) / max(now - start, 1e-9)
+            speed = f" ({rate:.0f}/s)" if rate else ""
+            bar.update(task, completed=done, total=total, description=f"{label}{speed}")
             if bar.disable and now - last >= _SECONDS_BETWEEN_LINES and done < total:
                 last = now
-                print(f"{label}: {done} of {total}", file=sys.stderr, flush=True)
+                left = f", {(total - done) / rate:.0f} s left" if rate else ""
+                print(f"{label}: {done} of {total}{speed}{left}", file=sys.stderr, flush=True)
 
         yield update
 

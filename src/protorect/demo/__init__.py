@@ -1,1 +1,1 @@
-"""The demonstration: train on five handwritten digits, test on the others, write a page."""
+"""The demonstration: the paper's Omniglot row and a sorted folder, from data in this package."""

@@ -1,198 +1,197 @@
-"""The results of the demonstration as a page; its sentences follow from the measured numbers."""
+"""The page of the demonstration; its numbers and conclusions follow from the measurements."""
 
-from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
 from protorect._utils.versions import versions
-from protorect.core.statistics import Estimate
-from protorect.demo.digits import BASE, NOVEL, QUERY, SIZE, TURNS, WAY, DemoResult
-from protorect.methods import METHODS, PAPER
-from protorect.paper.figures import against_z, typical_episode
-from protorect.paper.published import SHOTS
-from protorect.report.page import Figure, Page, Section, render_html
-from protorect.report.plots.accuracy import value_by_epoch
-from protorect.report.plots.episodes import episode_pictures
+from protorect.core.statistics import Estimate, mean_interval
+from protorect.demo.omniglot import FEATURES, METHODS, NETWORK, WAY, OmniglotResult
+from protorect.demo.photographs import EXAMPLES, PICTURES, SORTED
+from protorect.demo.strips import episode_strips, folder_strips, is_wrong
+from protorect.methods import METHODS as DESCRIBED, method
+from protorect.paper.figures import against_z
+from protorect.paper.measure import QUERY, Setting
+from protorect.paper.published import SHOTS, Key, published_tables, published_values
+from protorect.paper.tables import comparison
+from protorect.paper.texts import feature_set_name, prose
+from protorect.report.page import Highlight, Link, Listing, Page, Section, render_html
 from protorect.report.results import accuracy_text, difference_text, results_table
 from protorect.report.table import Table
+from protorect.sorting.evaluation import Evaluation
+from protorect.sorting.sort import SortResult
 
-SHOWN_QUERIES = 8  # per class, in the pictures of an episode
-SHOWN_METHODS = {"cspn": "Nearest prototype (CSPN)", "bd-cspn": "Rectified prototypes (BD-CSPN)"}
+# Weights of eq. (6) as printed, and its other interpretation, which is nearer to the paper's row.
+PRINTED, RECTIFIED = "bd-cspn", "bd-cspn-classes"
+TABLE = 6  # of the paper
 
 
-def demo_page(result: DemoResult) -> str:
-    """The results as one HTML page that needs no other file."""
-    basic, rectified = result.by_network["cspn", 1], result.by_network["bd-cspn", 1]
-    pixels = result.by_pixels["cspn", 1]
+def demo_page(omniglot: OmniglotResult, photographs: SortResult, out: Path) -> str:
+    """The results as one HTML page, to be written to `out`; it links to the sorted folder."""
+    basic, rectified = (omniglot.results[name, 1] for name in ("cspn", RECTIFIED))
     lead = (
-        f"A small network was trained on the digits {span(BASE)}. Given one labelled example of "
-        f"each of the digits {span(NOVEL)}, which it was not trained on, nearest prototypes "
-        f"classify {accuracy_text(basic)} % of {WAY * QUERY} other pictures correctly, rectified "
-        f"prototypes (BD-CSPN) {accuracy_text(rectified)} %. On the same "
-        f"{len(result.plan.episodes)} tasks, rectification {effect_text(rectified.minus(basic))}. "
-        f"With pixels instead of the network's features, nearest prototypes reach "
-        f"{accuracy_text(pixels)} %: compared with pixels, the network "
-        f"{effect_text(basic.minus(pixels))}."
+        "With one labelled drawing of each character, nearest prototypes classify "
+        f"{accuracy_text(basic)} % of the other drawings correctly. Prototypes that are rectified "
+        f"with these unlabeled drawings reach {accuracy_text(rectified)} %, "
+        f"{effect_text(rectified.minus(basic))} on the same tasks. All of this page was measured "
+        "just now, with data and networks from the package."
     )
     sections = [
-        _training_section(result),
-        _task_section(result),
-        _ablation_section(result),
-        _pixels_section(result),
-        _z_section(result),
-        Section("How this page was made", [_details(result)]),
+        _episode_section(omniglot),
+        _photographs_section(photographs, out),
+        _row_section(omniglot),
+        _ablation_section(omniglot),
+        _z_section(omniglot),
+        Section("How this page was made", [_details(omniglot)]),
     ]
-    return render_html(Page("Few-shot learning on handwritten digits", lead, sections))
+    highlights = [_omniglot_highlight(omniglot), _photographs_highlight(photographs)]
+    return render_html(Page("Prototype rectification, measured", lead, sections, highlights))
 
 
-def _training_section(result: DemoResult) -> Section:
-    learned = result.learned
-    figures = []
-    for values, unit in ((learned.losses, "loss"), (learned.accuracies, "accuracy in %")):
-        text = f"Training {unit} by epoch; in the last epoch: {values[-1]:.3g}."
-        figures.append(Figure(value_by_epoch(values, unit), alt=text, caption=text))
-    return Section(
-        "The training",
-        [
-            f"The pictures are scanned digits of 8 × 8 gray values, enlarged to {SIZE} × {SIZE}. "
-            f"The network {result.plan.recipe.backbone} was trained to classify the base classes "
-            f"with a cosine classifier, eq. (1) and (2): the digits {span(BASE)} in {TURNS} "
-            "rotations by 90 degrees, each rotation a class of its own, "
-            f"{learned.base_classes} classes with {learned.base_pictures} pictures. The digits "
-            f"{span(NOVEL)} are the novel classes; they are not used in training. The network is "
-            "that of the last epoch.",
-            figures,
-        ],
-    )
+def paper_row(omniglot: OmniglotResult) -> Table:
+    """The paper's rows of this data set and backbone, published and measured."""
+    setting, measured = Setting(FEATURES, episodes=len(omniglot.episodes)), {}
+    for (name, shot), one in omniglot.results.items():
+        number = setting.measurement(name, shot, one.accuracy, one.ci95)
+        measured[number.key, shot] = number
+    table = published_tables()[TABLE]
+    rows = [row for row in table.rows if row.key.backbone == FEATURES.backbone]
+    return comparison(table._replace(rows=rows), measured)
 
 
-def _task_section(result: DemoResult) -> Section:
-    """One episode in pictures, with the predictions of two methods."""
-    pictures, episodes = result.learned.pictures, result.plan.episodes
-    results = {name: result.by_network[name, 1] for name in SHOWN_METHODS}
-    number = typical_episode(list(results.values()))
-    support = episodes.support[number, :, 0]
-    query = episodes.query[number].reshape(WAY, QUERY)[:, :SHOWN_QUERIES]  # ordered by class
-    names = [str(label) for label in result.learned.labels[support]]
-    figures = []
-    for method, name in SHOWN_METHODS.items():
-        predicted = results[method].predictions[number].reshape(WAY, QUERY)
-        correct = (predicted == np.arange(WAY)[:, None]).sum()
-        text = f"{name}: {correct} of {WAY * QUERY} correct"
-        shown = predicted[:, :SHOWN_QUERIES]
-        svg = episode_pictures(pictures[support], pictures[query], shown, names, text)
-        caption = f"{text}. A thick frame marks a wrong prediction."
-        alt = f"Support and {SHOWN_QUERIES} queries of each of the digits {', '.join(names)}."
-        figures.append(Figure(svg, f"{alt} {caption}", caption))
-    return Section(
-        "What a few-shot task is",
-        [
-            f"A task, or episode, has {WAY} classes. One labelled picture of each is given: the "
-            f"support. {WAY * QUERY} other pictures, {QUERY} per class, are the queries; they are "
-            f"classified together, by the network's features. There are {len(NOVEL)} novel digits, "
-            "so every episode here has all of them, with different pictures.",
-            f"Below is one episode, one row per class: number {number + 1} of {len(episodes)}, the "
-            "one in which both methods are nearest to their mean accuracy. The first "
-            f"{SHOWN_QUERIES} of the {QUERY} queries of each class are shown.",
-            figures,
-        ],
-    )
-
-
-def _ablation_section(result: DemoResult) -> Section:
+def ablation_table(omniglot: OmniglotResult) -> Table:
+    """Every method at both shots, with its paired difference to CSPN."""
     caption = (
-        f"Accuracy in % with 95 % intervals, {WAY}-way, {QUERY} queries per class, "
-        f"{len(result.plan.episodes)} episodes. Differences are paired: both methods, same "
-        "episodes."
+        f"Accuracy in % with 95 % intervals: {feature_set_name(FEATURES)}, {WAY}-way, {QUERY} "
+        f"queries per class, {len(omniglot.episodes)} episodes. Differences are paired."
     )
-    table = results_table(list(result.by_network.values()), caption)
-    summaries = {f"`{name}`": METHODS[name].summary for name in PAPER}
-    return Section("The gain of each correction", [summaries, table])
+    return results_table(list(omniglot.results.values()), caption)
 
 
-def _pixels_section(result: DemoResult) -> Section:
-    return Section(
-        "The gain of training on other digits",
-        [
-            f"The same pictures of the digits {span(NOVEL)}, in the same episodes, can be compared "
-            f"without a network, by their {SIZE} × {SIZE} pixels. The network was trained on other "
-            f"digits, and {result.learned.base_classes} classes are few: Omniglot has 4112 to "
-            "train on. Pixels work well here because every digit fills its picture.",
-            pixels_table(
-                result,
-                "Accuracy in % on pixels, and the gain of the network of the table above "
-                "(paired), with 95 % intervals.",
-            ),
-        ],
-    )
-
-
-def pixels_table(result: DemoResult, caption: str) -> Table:
-    """One row per method: for each shot the accuracy on pixels and the network's gain."""
-    header, rows = ["method"], [[name] for name in PAPER]
-    for shot in SHOTS:
-        header += [f"{shot}-shot", "network minus pixels"]
-        for row in rows:
-            network, pixels = result.by_network[row[0], shot], result.by_pixels[row[0], shot]
-            row += [accuracy_text(pixels), difference_text(network.minus(pixels))]
-    return Table(caption, header, rows)
-
-
-def _z_section(result: DemoResult) -> Section:
-    """The curves of bd-i, the accuracy that eq. (25) expects, and the best Z."""
-    rows = []
-    for (weighting, shot), results in result.over_z.items():
-        best = int(np.argmax([one.accuracy for one in results]))
-        gain = difference_text(results[best].minus(results[0]))
-        z = str(result.against_z["z"][best])
-        rows.append([f"{shot}-shot, `{weighting}`", z, accuracy_text(results[best]), gain])
-    caption = (
-        "The best Z, chosen on these same episodes. Weights: `samples` as printed, `classes` from "
-        "a softmax over the classes."
-    )
-    header = ["shot, weights", "best Z", "accuracy", "minus Z = 0"]
-    return Section(
-        "How many queries may join a prototype",
-        [
-            "`bd-i` adds up to Z of the queries predicted as a class to its prototype; Z = 0 is "
-            "`cspn`. The queries are not shifted here.",
-            *against_z(result.against_z, "handwritten digits"),
-            Table(caption, header, rows),
-        ],
-    )
-
-
-def _details(result: DemoResult) -> dict[str, str]:
-    """What is needed to get the same page again."""
-    plan, recipe, episodes = result.plan, result.plan.recipe, len(result.plan.episodes)
-    options = METHODS["bd-cspn"].options
-    rates = ", ".join(f"{rate:g} at epoch {epoch:g}" for epoch, rate in recipe.rates)
-    used = versions() | {name: version(name) for name in ("scikit-learn", "matplotlib", "pillow")}
-    return {
-        "command": f"protorect demo --episodes {episodes} --epochs {recipe.epochs} "
-        f"--seed {plan.seed}",
-        "data": "scikit-learn's handwritten digits (load_digits), 1797 pictures of 10 classes",
-        "training": f"{recipe.backbone}, {recipe.steps_per_epoch} batches of "
-        f"{recipe.batch_size} pictures per epoch, random crops",
-        "epochs": f"{recipe.epochs}; learning rate {rates}, linear in between",
-        "episodes": f"{episodes}, {WAY}-way, {' and '.join(map(str, SHOTS))} shots, "
-        f"{QUERY} queries per class, the same for every method",
-        "options": f"Z = {options.z} unless stated otherwise, ε = {options.epsilon:g}",
-        "versions": ", ".join(f"{name} {number}" for name, number in used.items()),
-    }
-
-
-def span(digits: Sequence[int]) -> str:
-    """Format consecutive digits, such as "0 to 4"."""
-    return f"{digits[0]} to {digits[-1]}"
+def sorting_accuracy(evaluation: Evaluation) -> Estimate:
+    """Percent of the pictures with the right label, and its interval."""
+    right = np.arange(evaluation.pictures) < np.trace(evaluation.counts)
+    return mean_interval(100.0 * right)
 
 
 def effect_text(difference: Estimate) -> str:
     """Describe a paired difference: a gain or a loss only if its interval excludes zero."""
     size = difference_text(Estimate(abs(difference.mean), difference.ci95)).lstrip("+")
     if difference.mean - difference.ci95 > 0:
-        return f"gains {size} points"
+        return f"a gain of {size} points"
     if difference.mean + difference.ci95 < 0:
-        return f"loses {size} points"
-    return f"shows no clear difference ({difference_text(difference)} points)"
+        return f"a loss of {size} points"
+    return f"no clear difference ({difference_text(difference)} points)"
+
+
+def _omniglot_highlight(omniglot: OmniglotResult) -> Highlight:
+    measured = [omniglot.results[name, 1].accuracy for name in ("cspn", RECTIFIED)]
+    keys = [Key(FEATURES.dataset, FEATURES.backbone, name) for name in ("cspn", PRINTED)]
+    published = [published_values()[key, 1].mean for key in keys]
+    return Highlight(
+        f"{measured[0]:.1f} → {measured[1]:.1f} %",
+        f"of {len(omniglot.episodes) * WAY * QUERY:,} drawings right, one example per class",
+        f"The paper's Omniglot row; published {published[0]:.1f} → {published[1]:.1f} %.",
+    )
+
+
+def _photographs_highlight(photographs: SortResult) -> Highlight:
+    evaluation = photographs.evaluation
+    assert evaluation is not None
+    right, estimate = int(np.trace(evaluation.counts)), sorting_accuracy(evaluation)
+    per_class = len(photographs.folder.plans[-1].examples) // len(evaluation.classes)
+    return Highlight(
+        f"{right} of {evaluation.pictures}",
+        f"photographs labelled right, {per_class} examples per class",
+        f"{len(evaluation.classes)} kinds of groceries: {estimate.mean:.0f} ± "
+        f"{estimate.ci95:.0f} %. Nothing was trained.",
+    )
+
+
+def _episode_section(omniglot: OmniglotResult) -> Section:
+    """The episode with the most repaired queries, and how many there are in all."""
+    before, after = is_wrong(omniglot, "cspn"), is_wrong(omniglot, RECTIFIED)
+    repaired, broken = before & ~after, after & ~before
+    number = int(repaired.sum(axis=1).argmax())
+    return Section(
+        "One task, and what was repaired",
+        [
+            "Five characters that the network never saw. One drawing of each is labelled (dashed); "
+            f"the {QUERY} others are to be classified. Blue: wrong by nearest prototypes, with the "
+            "class it was taken for, and right after rectification. Orange: wrong after it.",
+            f"This is the task in which the most was repaired, {repaired[number].sum()} of "
+            f"{before[number].sum()} errors. In all {len(omniglot.episodes)} tasks, {before.sum()} "
+            f"drawings were wrong; rectification repaired {repaired.sum()} of them and made "
+            f"{broken.sum()} new errors.",
+            *episode_strips(omniglot, number, RECTIFIED),
+        ],
+    )
+
+
+def _photographs_section(photographs: SortResult, out: Path) -> Section:
+    evaluation, folder = photographs.evaluation, photographs.folder.root.parent
+    assert evaluation is not None
+    accepted = f"{evaluation.accepted_accuracy:.0f} % of the {evaluation.accepted} others are right"
+    command = (
+        f"protorect sort {folder.name}/{PICTURES} --examples {folder.name}/{EXAMPLES} "
+        f"--out {folder.name}/{SORTED} --copy --eval"
+    )
+    aside = evaluation.pictures - evaluation.accepted
+    return Section(
+        "A folder of photographs, sorted",
+        [
+            "The same idea without training: a network trained on ImageNet, three examples per "
+            "class (dashed), and the folder itself as the unlabeled set. Pictures are in the order "
+            f"of their probability; orange ones have a wrong label. {aside} were set aside as "
+            f"unsure or unknown; {accepted}.",
+            Link("Open the contact sheet", _relative(folder / SORTED / "index.html", out)),
+            *folder_strips(photographs),
+            "The classes are the first ten of the data set in the order of the alphabet, the "
+            "pictures are chosen by a hash of their names.",
+            Listing("The same on the command line, or with your own folders:", [command]),
+        ],
+    )
+
+
+def _row_section(omniglot: OmniglotResult) -> Section:
+    text = (
+        f"The network is `{NETWORK}`, which comes with the package. The paper chooses Z on "
+        f"validation classes; here it is {method(PRINTED).options.z} throughout."
+    )
+    return Section("The paper's row", [prose("how to read weights"), text, paper_row(omniglot)])
+
+
+def _ablation_section(omniglot: OmniglotResult) -> Section:
+    summaries = {f"`{name}`": DESCRIBED[name].summary for name in METHODS if name in DESCRIBED}
+    return Section("The gain of each correction", [ablation_table(omniglot), summaries])
+
+
+def _z_section(omniglot: OmniglotResult) -> Section:
+    text = (
+        "`bd-i` adds up to Z of the queries predicted as a class to its prototype; Z = 0 is `cspn`."
+    )
+    figures = against_z(omniglot.against_z, feature_set_name(FEATURES))
+    return Section("How many queries may join a prototype", [text, *figures])
+
+
+def _details(omniglot: OmniglotResult) -> dict[str, str]:
+    """What is needed to get the same page again."""
+    count, options = len(omniglot.episodes), method(PRINTED).options
+    used = versions() | {name: version(name) for name in ("matplotlib", "pillow")}
+    return {
+        "command": f"protorect demo --episodes {count} --seed {omniglot.options.seed}",
+        "drawings": f"all {len(omniglot.images):,} test drawings of Omniglot (Brenden Lake, MIT), "
+        f"{len(omniglot.class_names):,} classes: 423 characters in four rotations",
+        "photographs": "Grocery Store data set (Marcus Klasson, MIT), reduced to 192 pixels",
+        "episodes": f"{count}, {WAY}-way, {' and '.join(map(str, SHOTS))} shots, {QUERY} queries "
+        "per class, the same for every method",
+        "options": f"Z = {options.z} unless stated otherwise, ε = {options.epsilon:g}",
+        "versions": ", ".join(f"{name} {number}" for name, number in used.items()),
+    }
+
+
+def _relative(path: Path, page: Path) -> str:
+    """A link from a page to a file in a folder beside it."""
+    return quote(path.resolve().relative_to(page.resolve().parent).as_posix())

@@ -1,11 +1,16 @@
 """A page of text, tables and figures, as one HTML file without requests, or as Markdown."""
 
+import base64
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
+from numpy.typing import NDArray
+from PIL import Image
 
 from protorect.report.style import standalone_svg
 from protorect.report.table import Table, markdown_table
@@ -28,7 +33,36 @@ class Listing:
     lines: Sequence[str]
 
 
-Element = str | Table | Figure | list[Figure] | dict[str, str] | Listing
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a strip: uint8 pixels, (height, width) with dark ink, or (height, width, 3).
+
+    `mark` is "given", "good" or "bad", which the page shows by its frame; `note` stands below it.
+    """
+
+    pixels: NDArray[Any]
+    alt: str
+    mark: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Pictures that belong together, side by side below a title."""
+
+    title: str
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link to another file, on a line of its own."""
+
+    text: str
+    target: str
+
+
+Element = str | Table | Figure | list[Figure] | dict[str, str] | Listing | Strip | Link
 """What a section holds. A string is a paragraph, with `code` in backquotes; a list of figures is
 shown side by side where the page is wide enough; a dict is a list of terms and their meanings."""
 
@@ -42,17 +76,28 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Highlight:
+    """A main result in large figures, what it is, and a remark."""
+
+    value: str
+    label: str
+    remark: str
+
+
+@dataclass(frozen=True)
 class Page:
-    """A title, one or two sentences with the main result, and sections."""
+    """A title, one or two sentences with the main result, sections; highlights in HTML only."""
 
     title: str
     lead: str
     sections: Sequence[Section]
+    highlights: Sequence[Highlight] = ()
 
 
 def render_html(page: Page) -> str:
     """The page as HTML. All text is escaped; figures are embedded as they are."""
-    template = load_template("report", "page.html.jinja", prose=_prose, cell=_cell)
+    filters = {"prose": _prose, "cell": _cell, "heading": _heading, "data": _data}
+    template = load_template("report", "page.html.jinja", **filters)
     return template.render(page=page)
 
 
@@ -91,6 +136,18 @@ def _cell(text: str) -> Markup:
     return Markup(_prose(text).replace("\N{NO-BREAK SPACE}±", " ±"))
 
 
+def _heading(text: str) -> Markup:
+    """As in a paragraph, without a line break in words such as "5-shot"."""
+    return Markup(re.sub(r"\b\d+-\w+", r"<span>\g<0></span>", str(_prose(text))))
+
+
+def _data(pixels: NDArray[Any]) -> str:
+    """Pixels as a data URL: JPEG for colors, PNG for ink."""
+    file, kind = io.BytesIO(), "png" if pixels.ndim == 2 else "jpeg"
+    Image.fromarray(pixels).save(file, kind, quality=72, optimize=True)
+    return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
 def _markdown(element: Element, stem: str, figures: dict[str, str]) -> str:
     """One element as Markdown; the SVG text of figures is added to `figures`."""
     match element:
@@ -100,6 +157,10 @@ def _markdown(element: Element, stem: str, figures: dict[str, str]) -> str:
             return "\n".join(f"- **{term}**: {text}" for term, text in element.items())
         case Listing():
             return "\n".join([element.caption, "", "```text", *element.lines, "```"])
+        case Strip():
+            return f"**{element.title}**: {', '.join(one.alt for one in element.pictures)}"
+        case Link():
+            return f"[{element.text}]({element.target})"
         case list():
             return "\n\n".join(_markdown(figure, stem, figures) for figure in element)
         case Figure():

@@ -6,13 +6,13 @@ The steps are: find, embed, classify, place, write the outputs.
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from protorect._utils.progress import Progress
+from protorect._utils.progress import Progress, ProgressOf
 from protorect.errors import DataError, OptionError
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
@@ -42,8 +42,7 @@ class SortOptions:
     contact_sheet: bool = True
     parquet: bool = False
     evaluate: bool = False  # the folders of the pictures are their true labels
-    # A context with the progress callback of the step with this name.
-    progress_of: Callable[[str], AbstractContextManager[Progress]] = no_progress
+    progress_of: ProgressOf = no_progress
 
 
 @dataclass

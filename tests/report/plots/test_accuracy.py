@@ -17,7 +17,6 @@ from protorect.report.plots.accuracy import (
     confusion_plot,
     curves_on_log_axis,
     grouped_bars,
-    value_by_epoch,
 )
 from protorect.report.style import BLUE, SERIES, VERMILLION
 
@@ -69,13 +68,6 @@ def test_a_result_of_one_episode_is_plotted_without_interval():
 def test_limits_contain_bands_and_theory():
     assert accuracy_limits([curve(height=70.0), curve(height=91.0)]) == (65, 100)
     assert accuracy_limits([Curve("a", [0], [70.0], [0.0])]) == (70, 75)
-
-
-def test_epochs_are_whole_numbers_from_one_even_if_there_is_one():
-    assert "1" in texts(value_by_epoch([0.5], "loss"))
-    many = texts(value_by_epoch([1.5, 0.5, 0.25], "loss"))
-    assert {"1", "2", "3", "epoch", "loss"} <= set(many)
-    assert not {"0.5", "1.5", "2.5"} & set(many[: many.index("epoch")])
 
 
 def test_the_level_is_named_and_dashed():

@@ -1,6 +1,5 @@
-"""Plots of episodes show their samples, prototypes and pictures."""
+"""Plots of episodes show their samples and prototypes."""
 
-import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,7 +10,6 @@ from protorect.errors import DataError
 from protorect.report.plots.episodes import (
     _zoom_window,
     bias_by_class,
-    episode_pictures,
     prototypes_in_episode,
     queries_shifted,
 )
@@ -25,16 +23,6 @@ ANGLES = np.array([20.0, 30.0, 41.0])
 def shifted(distance):
     after = QUERY + np.where(WAY == 2, distance, 0.01)[:, None]
     return queries_shifted(FIVE, QUERY, after, WAY, FIVE[:3], "Title")
-
-
-def pictures(name="a") -> str:
-    predicted = np.array([[0, 0, 1], [1, 1, 1]])
-    values = np.linspace(0, 16, 2 * 3 * 4 * 4).reshape(2, 3, 4, 4)
-    return episode_pictures(values[:, 0], values, predicted, [name, "b"], "An episode")
-
-
-def images(svg: str) -> list[str]:
-    return re.findall('data:image/png;base64,[^"]+', svg)
 
 
 def marks(svg: str) -> int:
@@ -72,38 +60,6 @@ def test_the_bias_plot_has_the_diagonal_and_both_names():
     svg = bias_by_class(ANGLES, {"a": ANGLES / 2, "b": ANGLES / 3}, "Title")
     assert {"a", "b"} <= set(texts(svg))
     assert colors_of_dashed_lines(svg) == ["currentColor"]
-
-
-def test_only_wrong_labels_of_pictures_are_marked():
-    assert sorted(texts(pictures())) == sorted(
-        [
-            *("An episode", "support", "queries and their predicted classes"),
-            *("a", "b"),  # of the support
-            *("a", "a", "b?", "b", "b", "b"),
-        ]
-    )
-    assert len(images(pictures())) == 8
-
-
-def test_pictures_share_one_gray_scale():
-    dark_and_light = np.array([np.zeros((4, 4)), np.ones((4, 4))])
-    svg = episode_pictures(dark_and_light, dark_and_light[:, None], np.array([[0], [1]]), "ab", "")
-    assert len(set(images(svg))) == 2
-
-
-def test_color_pictures_are_shown_in_color():
-    values = np.zeros((2, 1, 4, 4, 3))
-    gray = episode_pictures(values[:, 0], values, np.array([[0], [1]]), "ab", "")
-    values[..., 0] = 1
-    red = episode_pictures(values[:, 0], values, np.array([[0], [1]]), "ab", "")
-    assert len(images(red)) == 4
-    assert not set(images(red)) & set(images(gray))
-
-
-def test_a_name_is_text_and_never_markup():
-    svg = pictures("<script>alert(1)</script>")
-    assert "<script" not in svg
-    assert "<script>alert(1)</script>" in texts(svg)
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,9 @@ from protorect.report.plots.accuracy import (
     confusion_plot,
     curves_on_log_axis,
     grouped_bars,
-    value_by_epoch,
 )
 from protorect.report.plots.episodes import (
     bias_by_class,
-    episode_pictures,
     prototypes_in_episode,
     queries_shifted,
 )
@@ -47,22 +45,18 @@ PLOTS = {
     "grouped_bars": lambda: grouped_bars(
         ["N' = 0", "N' = 1"], {"a": ([90, 80], [1, 2]), "b": ([95, 85], [1, 1])}, "%", "Title"
     ),
-    "value_by_epoch": lambda: value_by_epoch([1.5, 0.5, 0.25], "loss"),
     "prototypes_in_episode": lambda: prototypes_in_episode(
         QUERY, WAY, FIVE, FIVE + 0.1, FIVE + 0.2, "Title"
     ),
     "queries_shifted": lambda: queries_shifted(FIVE, QUERY, QUERY + 1, WAY, FIVE[:3], "Title"),
     "bias_by_class": lambda: bias_by_class(ANGLES, {"a": ANGLES / 2, "b": ANGLES / 3}, "Title"),
-    "episode_pictures": lambda: episode_pictures(
-        np.zeros((2, 4, 4)), np.ones((2, 3, 4, 4)), np.array([[0, 0, 1], [1, 1, 1]]), "ab", "Title"
-    ),
     "confusion_plot": lambda: confusion_plot(np.array([[5, 2], [0, 1]]), ["cat", "dog"]),
     "rank_diagram": lambda: rank_diagram(COMPARISON),
     "accuracy_against_speed": lambda: accuracy_against_speed(COMPARISON),
 }
 TITLED = (
     *("accuracy_against_z", "curves_on_log_axis", "grouped_bars"),
-    *("prototypes_in_episode", "queries_shifted", "bias_by_class", "episode_pictures"),
+    *("prototypes_in_episode", "queries_shifted", "bias_by_class"),
 )
 
 

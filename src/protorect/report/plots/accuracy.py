@@ -1,4 +1,4 @@
-"""Accuracies as curves, bars and dots, a value by training epoch, and the confusion matrix."""
+"""Accuracies as curves, bars and dots, and the confusion matrix."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -123,15 +123,6 @@ def grouped_bars(
         axes.grid(visible=False, axis="x")
         axes.set(ylabel=unit, ylim=(max(0.0, np.floor(lowest / 5) * 5 - 5), 100))
         add_legend(axes, handles, title)
-        return to_svg(figure)
-
-
-def value_by_epoch(values: Sequence[float], name: str) -> str:
-    """Plot a value after each training epoch as a line, the axis from zero."""
-    with new_figure(5.6, 2.6) as (figure, axes):
-        axes.plot(range(1, len(values) + 1), values, color=BLUE, marker="o")
-        axes.set(xlabel="epoch", ylabel=name, xlim=(0.5, len(values) + 0.5), ylim=(0, None))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return to_svg(figure)
 
 

@@ -1,19 +1,16 @@
-"""Episodes: their pictures, their samples in two dimensions, and the bias of prototypes."""
+"""Episodes: their samples in two dimensions, and the bias of prototypes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 from protorect.errors import DataError
 from protorect.report.style import (
     INK,
-    VERMILLION,
     add_legend,
     new_figure,
     same_length,
@@ -135,48 +132,6 @@ def bias_by_class(basic: ArrayLike, rectified: Mapping[str, ArrayLike], title: s
         axes.set_ylabel("rectified to expected, degrees")
         add_legend(axes, handles, title)
         return to_svg(figure)
-
-
-def episode_pictures(
-    support: NDArray[Any],
-    query: NDArray[Any],
-    predicted: NDArray[np.integer[Any]],
-    names: Sequence[str],
-    title: str,
-) -> str:
-    """Show an episode as pictures, one row per class: support, queries, wrong labels framed.
-
-    Pictures are (height, width), large values dark, or (height, width, 3): support (way, ...),
-    query (way, n, ...); predicted class positions (way, n).
-    """
-    way, columns = predicted.shape
-    pitch, step, gap = 1.42, 1.12, 0.7  # of rows, of queries, between support and queries
-    width, height = 1.05 + gap + columns * step, way * pitch + 0.68  # in pictures
-    with new_figure(5.6, 5.6 * height / width + 0.35) as (figure, axes):
-        values = np.concatenate([support.ravel(), query.ravel()])
-        scale = Normalize(values.min(), values.max())  # the same for all pictures
-        for row, column in np.ndindex(way, columns + 1):
-            picture = support[row] if column == 0 else query[row, column - 1]
-            label = row if column == 0 else int(predicted[row, column - 1])
-            left = 0.0 if column == 0 else 1 + gap + (column - 1) * step
-            top = row * pitch
-            extent = (left, left + 1, top + 1, top)  # the axis points down
-            axes.imshow(picture, cmap="gray_r", norm=scale, interpolation="none", extent=extent)
-            _frame(axes, (left, top), names[label], label == row)
-        axes.text(0.5, -0.25, "support", ha="center")
-        axes.text(1 + gap, -0.25, "queries and their predicted classes")
-        axes.axvline(1 + gap / 2, color=INK, alpha=0.4, lw=0.8, ymax=0.93)
-        axes.set(xlim=(-0.05, width - 0.05), ylim=(height - 0.7, -0.7), aspect="equal", title=title)
-        axes.set_axis_off()
-        return to_svg(figure)
-
-
-def _frame(axes: Axes, corner: tuple[float, float], name: str, correct: bool) -> None:
-    """The frame of a picture of size 1, thick if it is not correct, and a name below it."""
-    color, line, weight = (INK, 0.6, "normal") if correct else (VERMILLION, 3.0, "bold")
-    axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=color, lw=line, clip_on=False))
-    label, x, y = name if correct else f"{name}?", corner[0] + 0.5, corner[1] + 1.3
-    axes.text(x, y, label, ha="center", fontsize=9, color=color, weight=weight)
 
 
 def _points(values: ArrayLike) -> Points:
