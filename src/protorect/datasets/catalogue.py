@@ -25,6 +25,7 @@ class Dataset:
     bright_on_dark: bool = False
     rotations: int = 1
     crop: str = ""
+    groups: str = ""
     flip: bool = True
     crop_padding: int = 8
 

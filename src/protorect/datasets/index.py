@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 INDEX = "index.csv"
-COLUMNS = ("split", "row", "class", "path", "width", "height", "bytes", "sha256", "problem", "box")
+_OF_PACKING = ("split", "row", "class", "path", "width", "height", "bytes", "sha256", "problem")
+COLUMNS = (*_OF_PACKING, "box", "group")
 
 
 class IndexLine(NamedTuple):
@@ -17,3 +18,4 @@ class IndexLine(NamedTuple):
     sha256: str
     problem: str
     box: str = ""  # left, top, right and bottom of the part that was used, if that was given
+    group: str = ""  # what its near-duplicates of the same class share, if the data set has groups

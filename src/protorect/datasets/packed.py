@@ -31,7 +31,7 @@ _MANIFEST = {
     "std": [float],
     "flip": bool,
     "crop_padding": range(LARGEST_SIZE + 1),
-    "splits": {str: {"images": COUNT, "class_names": [str], "digest": str}},
+    "splits": {str: {"images": COUNT, "class_names": [str], "digest": str, "files?": dict}},
     "unreadable": [{"path": str, "reason": str}],
     "left_out": [str],
     "remarks?": [str],
@@ -46,7 +46,8 @@ class PackedSplit:
     images: NDArray[np.uint8]  # (n, size, size, channels), memory-mapped
     labels: NDArray[np.int64]  # (n,), indices into `class_names`
     class_names: tuple[str, ...]  # sorted; no name is in two splits
-    digest: str  # SHA-256 of pictures, labels and class names
+    digest: str  # SHA-256 of pictures, labels and class names, and groups if there are any
+    groups: NDArray[np.int64] | None = None  # (n,), equal for near-duplicates of a class
 
 
 @dataclass(frozen=True)
@@ -98,4 +99,7 @@ class PackedDataset:
         if np.any(np.diff(labels) < 0) or np.any(np.unique(labels) != np.arange(len(classes))):
             reason = "its labels do not fit its classes"
             raise damaged(self.path / f"{name}-labels.npy", reason, _REMEDY)
-        return PackedSplit(images, labels, classes, record["digest"])
+        groups, file = None, f"{name}-groups.npy"
+        if file in record.get("files", {}):
+            groups = np.array(map_array(self.path / file, "int64", (count,), _REMEDY))
+        return PackedSplit(images, labels, classes, record["digest"], groups)

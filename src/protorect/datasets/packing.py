@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -70,11 +71,13 @@ def pack_split(
     The rows of a class are its readable pictures, then the same pictures in each rotation, which
     are classes of their own.
     """
-    images, labels = folder / f"{name}.npy", folder / f"{name}-labels.npy"
+    files = [folder / f"{name}{kind}.npy" for kind in ("", "-labels", "-groups")]
+    images, labels, groups = files
     rotations = dataset.rotations
     total = sum(map(len, classes.values()))
     create_array(images, "uint8", (total * rotations, size, size, dataset.channels))
     chunk_labels: list[NDArray[np.int64]] = []
+    row_groups: list[tuple[str, str]] = []  # class and group of each row
     chunk_rows: list[slice] = []
     unreadable: list[IndexLine] = []
     sums = np.zeros((2, dataset.channels), np.int64)
@@ -86,6 +89,8 @@ def pack_split(
             write_line(name, "" if line.problem else row, line)
             row += not line.problem
         chunk_labels.append(np.repeat(rotations * chunk.label + np.arange(rotations), row - rows))
+        readable = [line for line in chunk.lines if not line.problem]
+        row_groups += [(line.class_name, line.group) for line in readable] * rotations
         chunk_rows.append(chunk.rows)
         unreadable += [line for line in chunk.lines if line.problem]
         sums += chunk.sums
@@ -96,17 +101,21 @@ def pack_split(
     if unreadable:
         _keep_rows(images, chunk_rows)
     np.save(labels, np.concatenate(chunk_labels), allow_pickle=False)
+    if dataset.groups:
+        numbers = {group: number for number, group in enumerate(dict.fromkeys(row_groups))}
+        np.save(groups, np.array([numbers[group] for group in row_groups]), allow_pickle=False)
     class_names = list(classes)
     if rotations > 1:
         class_names = [f"{one}/rot{90 * turn:03d}" for one in classes for turn in range(rotations)]
     problems = [{"path": u.path, "class": u.class_name, "reason": u.problem} for u in unreadable]
     mean, std = _mean_and_std(sums, (total - len(unreadable)) * size * size)
-    return PackingResult(_record(rows, class_names, images, labels), problems, mean, std)
+    written = files if dataset.groups else files[:2]
+    return PackingResult(_record(rows, class_names, written), problems, mean, std)
 
 
-def _record(rows: int, class_names: list[str], images: Path, labels: Path) -> dict[str, Any]:
+def _record(rows: int, class_names: list[str], files: list[Path]) -> dict[str, Any]:
     """Return the split's entry in the manifest, with the SHA-256 of its files and of all of it."""
-    hashes = {path.name: sha256_of_file(path) for path in (images, labels)}
+    hashes = {path.name: sha256_of_file(path) for path in files}
     digest = hashlib.sha256("\n".join([*hashes.values(), *class_names]).encode()).hexdigest()
     return {"images": rows, "files": hashes, "digest": digest, "class_names": class_names}
 
@@ -141,7 +150,8 @@ def _pack_chunk(images: Path, size: int, dataset: Dataset, chunk: _Chunk) -> _Pa
         length = picture.unpacked_length or picture.length
         frame = (width, height, length)
         box = " ".join(f"{edge:g}" for edge in picture.box or ())
-        lines.append(IndexLine(chunk.class_name, picture.path, *frame, sha256, problem, box))
+        group = group_of(picture, dataset)
+        lines.append(IndexLine(chunk.class_name, picture.path, *frame, sha256, problem, box, group))
     pixels = np.array(decoded, np.uint8).reshape(-1, size, size, dataset.channels)
     if dataset.bright_on_dark:
         pixels = 255 - pixels
@@ -150,6 +160,15 @@ def _pack_chunk(images: Path, size: int, dataset: Dataset, chunk: _Chunk) -> _Pa
     rows = slice(chunk.first_row, chunk.first_row + sum(map(len, rotated)))
     write_rows(images, rows.start, np.concatenate(rotated))
     return _PackedChunk(chunk.label, lines, rows, sums)
+
+
+def group_of(picture: StoredPicture, dataset: Dataset) -> str:
+    """What the near-duplicates of a picture share: part of its name, else all of it."""
+    if not dataset.groups:
+        return ""
+    name = picture.path.split("/")[-1]
+    found = re.match(dataset.groups, name)
+    return found[1] if found else name
 
 
 def _sums(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -131,7 +132,7 @@ def prepare(
         scratch = folder / "scratch"
         scratch.mkdir()
         splits, found = find_splits(dataset, root, scratch, split, seed, crop)
-        remarks = list(found.remarks)
+        remarks = [*found.remarks, *_without_group(dataset, splits)]
         check = _reporting(found, remarks)
         results = _pack(dataset, splits, size, folder, workers, check, progress)
         shutil.rmtree(scratch)
@@ -207,6 +208,25 @@ def find_splits(
         for name in sorted(set(pictures.by_class) - chosen.names)
     ]
     return splits, replace(pictures, unused=(*pictures.unused, *not_in_split))
+
+
+def _without_group(dataset: Dataset, splits: dict[str, PicturesByClass]) -> list[str]:
+    """A remark on pictures whose names do not say what they are near-duplicates of."""
+    if not dataset.groups:
+        return []
+    alone = [
+        picture.path
+        for classes in splits.values()
+        for pictures in classes.values()
+        for picture in pictures
+        if not re.match(dataset.groups, picture.path.split("/")[-1])
+    ]
+    if not alone:
+        return []
+    return [
+        f"the names of {len(alone)} pictures ({first_names(alone)}) do not say which of them are "
+        "near-duplicates; each is taken as a group of its own."
+    ]
 
 
 def _reporting(found: DatasetPictures, remarks: list[str]) -> Callable[[IndexLine], None]:

@@ -123,7 +123,7 @@ def extract(
         blank = np.zeros((1, embedder.size, embedder.size, embedder.channels), np.uint8)
         dim = embedder(blank).shape[1]
         labels, names = found.labels, found.class_names
-        with closing(unfinished.open_rows(dim, labels, names, made_by)) as rows:
+        with closing(unfinished.open_rows(dim, labels, names, made_by, found.groups)) as rows:
             resumed = rows.done.pictures
             with FeatureCache(cache_folder(cache)) as features:
                 embed_block = partial(embed_at, found.pictures, embedder, features)

@@ -135,6 +135,7 @@ class PartialExtraction:
         labels: NDArray[np.int64],
         class_names: Sequence[str],
         provenance: dict[str, Any],
+        groups: NDArray[np.int64] | None = None,
     ) -> PartialRows:
         """The rows of a new store, or of the one that an interrupted extraction has left."""
         if (self.store / MANIFEST).exists():
@@ -143,18 +144,22 @@ class PartialExtraction:
             features: Any = stored.features
             same_classes = stored.class_names == tuple(class_names)
             same_labels = np.array_equal(stored.labels, labels)
-            if features.shape != (len(labels), dim) or not (same_labels and same_classes):
+            same_groups = np.array_equal(_or_none(stored.groups), _or_none(groups))
+            same = same_labels and same_classes and same_groups
+            if features.shape != (len(labels), dim) or not same:
                 raise DataError(f"{self.folder} is damaged. Remove it and extract again.")
         else:
             self.discard()
-            features = create_store(self.store, dim, labels, class_names, provenance)
+            features = create_store(self.store, dim, labels, class_names, provenance, groups)
         return PartialRows(features, self.folder / _PROGRESS)
 
     def finish(self, done: Done, provenance: dict[str, Any]) -> None:
         """Make the features appear at `out`, all at once, with their final provenance."""
         store = FeatureStore.open(self.store)
         features, names = store.features[: done.rows], store.class_names
-        labels = np.delete(store.labels, [position for position, _ in done.unreadable])
+        unreadable = [position for position, _ in done.unreadable]
+        labels = np.delete(store.labels, unreadable)
+        groups = None if store.groups is None else np.delete(store.groups, unreadable)
         if not is_store(self.out):
             manifest = np.array(json.dumps(provenance))
             save_arrays(
@@ -163,13 +168,15 @@ class PartialExtraction:
                 labels=labels,
                 class_names=np.array(names),
                 manifest=manifest,
+                **({} if groups is None else {"groups": groups}),
             )
             self.discard()
             return
         finished = self.store
         if done.unreadable:
             finished = self.folder / _SHORTER
-            create_store(finished, features.shape[1], labels, names, provenance)[:] = features
+            dim = features.shape[1]
+            create_store(finished, dim, labels, names, provenance, groups)[:] = features
         else:
             write_manifest(finished, features.shape, provenance)
         del store, features  # Windows does not move a folder with mapped files
@@ -182,6 +189,11 @@ class PartialExtraction:
         """Remove what was done so far."""
         (self.folder / _PROGRESS).unlink(missing_ok=True)  # first: it says which rows are done
         shutil.rmtree(self.store, ignore_errors=True)
+
+
+def _or_none(groups: NDArray[Any] | None) -> NDArray[Any]:
+    """Groups to compare: an empty array if there are none."""
+    return np.empty(0) if groups is None else groups
 
 
 @contextmanager

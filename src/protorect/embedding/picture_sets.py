@@ -32,6 +32,7 @@ class PictureSet:
     origin: dict[str, str]  # name, split and a digest: "pictures" if packed, else "files"
     mean: Callable[[], Sequence[float]]  # of each channel, on a scale of 0 to 1
     unreadable: tuple[str, ...] = ()  # pictures that could not be packed, with the reason
+    groups: NDArray[np.int64] | None = None  # (n,), equal for near-duplicates
 
     def digest(self, contents: str = "") -> str:
         """SHA-256 of pictures, labels and class names.
@@ -58,6 +59,7 @@ def open_packed(folder: Path, split: str) -> PictureSet:
         packed_origin(data, split),
         lambda: data.mean,
         tuple(f"{one['path']}: {one['reason']}" for one in data.manifest["unreadable"]),
+        chosen.groups,
     )
 
 

@@ -67,11 +67,14 @@ def create_store(
     labels: NDArray[np.int64],
     class_names: Sequence[str],
     provenance: dict[str, Any],
+    groups: NDArray[Any] | None = None,
 ) -> NDArray[np.float32]:
     """Make a store and map its features (n, dim) for writing; its manifest is written last."""
     folder.mkdir()
     features = create_array(folder / FEATURES, "<f4", (len(labels), dim))
     np.save(folder / LABELS, np.asarray(labels, np.int64), allow_pickle=False)
+    if groups is not None:
+        np.save(folder / GROUPS, groups, allow_pickle=False)
     write_text(folder / CLASS_NAMES, json.dumps(list(class_names), indent=0) + "\n")
     write_manifest(folder, features.shape, provenance)
     return features
