@@ -7,7 +7,8 @@ Features are read from a folder, from files such as omniglot-conv64-test.npz and
 omniglot-conv64-val.npz, as `protorect extract` writes them. Data sets without features are skipped
 and listed; `protorect paper --list` shows the commands that make their features. Fine-tuning whole
 networks, in tft, also needs the packed pictures and the training runs, in folders such as omniglot
-and omniglot-conv64.
+and omniglot-conv64. Meta-Dataset is measured with the networks that --network names, whose features
+are in files such as meta-omniglot-NETWORK-test.npz.
 """
 
 import argparse
@@ -23,12 +24,15 @@ from protorect.errors import OptionError
 from protorect.paper.document import documents, experiment_sections, measured_tables, paper_page
 from protorect.paper.experiments import (
     EXPERIMENTS,
+    META_DATASET,
     Experiment,
     MeasurementOptions,
     experiment as experiment_named,
     run as run_experiment,
+    with_networks,
 )
 from protorect.paper.feature_sets import FeatureFolder
+from protorect.paper.networks import named_networks
 from protorect.paper.record import Record, load_records
 from protorect.report.page import render_html
 
@@ -38,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME")
     add("--list", action="store_true", help="list experiments, and commands for missing features")
+    add(
+        "--network",
+        action="append",
+        metavar="SOURCE",
+        help="for meta-dataset: a run, weights or a name, as `protorect extract` takes it; repeat",
+    )
     folder = partial(add, type=Path, metavar="DIR")
     folder("--features", default="features", help="folder of feature files (%(default)s)")
     folder("--data", default="data", help="folder of packed data sets, for tft (%(default)s)")
@@ -52,7 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """List the experiments, or run them, print their tables and write the requested files."""
     chosen = [experiment_named(name) for name in dict.fromkeys(options.names or EXPERIMENTS)]
-    folder = FeatureFolder(options.features, options.data, options.runs)
+    networks = named_networks(options.network or ())
+    if networks:
+        if META_DATASET not in (one.name for one in chosen):
+            raise OptionError("--network is for the experiment meta-dataset, which is not named.")
+        chosen = [with_networks(one, list(networks)) for one in chosen]
+    folder = FeatureFolder(options.features, options.data, options.runs, networks)
     if options.list:
         _list(chosen, folder)
         return

@@ -60,7 +60,7 @@ class FeatureTable:
             return replace(features, rows=rows, scale=scale, groups=own)
         if isinstance(features, str | os.PathLike):
             path = Path(features)
-            stored, names, own = _read(path)
+            stored, names, own = read_features(path)
             groups = own if groups is None else groups
             with naming(path):
                 return replace(cls._checked(stored, names, device, groups), path=path)
@@ -125,11 +125,11 @@ def load_features(path: str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[A
     >>> features.shape, labels.tolist()
     ((2, 2), ['cat', 'dog'])
     """
-    return _read(Path(path))[:2]
+    return read_features(Path(path))[:2]
 
 
-def _read(path: Path) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-    """Features, labels and groups of a .npz file or a feature store."""
+def read_features(path: Path) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Features (n, dim), labels (n,) and groups (n,), if any, of a .npz file or a feature store."""
     if path.is_dir():
         store = FeatureStore.open(path)
         labels = _with_names(path, store.labels, np.array(store.class_names))

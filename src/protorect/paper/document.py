@@ -147,7 +147,10 @@ def _fine_tuned(chosen: Experiment, record: Record) -> list[Element]:
 def _measured_sets(record: Record | None) -> list[FeatureSet]:
     """The feature sets of a record, each once."""
     files = record.features if record else ()
-    return list(dict.fromkeys(FeatureSet(one["data"], one["backbone"]) for one in files))
+    test = (one for one in files if one.get("split") != "val")
+    return list(
+        dict.fromkeys(FeatureSet(one["data"], one.get("network", one["backbone"])) for one in test)
+    )
 
 
 def _commands(

@@ -29,6 +29,9 @@ _MEASURES = {
 }
 
 
+META_DATASET = "meta-dataset"  # the experiment whose networks the user may choose
+
+
 class MeasurementOptions(Parameters):
     """How many episodes of an experiment are measured."""
 
@@ -90,6 +93,14 @@ EXPERIMENTS = {
 }
 
 
+def with_networks(chosen: Experiment, names: Sequence[str]) -> Experiment:
+    """The experiment on Meta-Dataset with other networks; any other experiment as it is."""
+    if chosen.name != META_DATASET:
+        return chosen
+    datasets = list(dict.fromkeys(one.feature_set.dataset for one in chosen.settings))
+    return replace(chosen, settings=_settings(datasets, list(names)))
+
+
 def experiment(name: str) -> Experiment:
     """Look up an experiment; an unknown name is an error that suggests the nearest."""
     if name not in EXPERIMENTS:
@@ -119,7 +130,8 @@ def run(
         limits = options.seed, options.fine_tuned_episodes
         job = Job(val, test, folder, chosen.methods, settings, *limits, progress)
         measured, data = _MEASURES[chosen.measure](job)
-        numbers += measured
+        trained_on = folder.trained_on(feature_set, test)
+        numbers += [replace(one, trained_on=trained_on) for one in measured]
         files += [val.provenance(), test.provenance()]
         if data:
             figures[feature_set.name] = data

@@ -85,6 +85,7 @@ class Job:
                 self.val.features,
                 self.val.labels,
                 self.methods,
+                groups=self.val.groups,
                 shot=SHOTS,
                 way=min(way, len(np.unique(self.val.labels))),
                 query=QUERY,
@@ -104,6 +105,7 @@ class Job:
                 episodes=setting.episodes,
                 seed=self.seed,
                 distractors=setting.distractors,
+                groups=self.test.groups,
             )
 
 

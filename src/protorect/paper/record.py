@@ -12,12 +12,14 @@ from protorect._utils.documents import COUNT, read_json
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
 from protorect.errors import DataError
+from protorect.paper.networks import PAPER_SOURCE
 from protorect.paper.published import Key, Value
 
 _DECIMALS = 4
 _TEXTS, _COUNTS = ("dataset", "backbone", "method"), ("way", "shot", "query", "episodes")
 _MEASUREMENT: dict[str, Any] = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_COUNTS, COUNT)}
 _MEASUREMENT |= {"value": float, "ci95": {float, None}, "z?": {str, None}}
+_MEASUREMENT |= {"trained_on?": {str, None}}
 _RECORD = {
     "experiment": str,
     "seed": COUNT,
@@ -45,14 +47,17 @@ class Measurement:
     z: str | None = None  # chosen on validation classes, such as "8" or "all"; None if it is fixed
     distractors: int = 0
     quantity: str = "accuracy"
+    trained_on: str | None = None  # data set of a network that was not trained on `dataset`
 
     @property
     def key(self) -> Key:
         """Key of the published number to compare with.
 
-        The paper names no backbone for Meta-Dataset: there, any backbone is compared with it.
+        The paper names no backbone for Meta-Dataset: there, any that was trained on the same
+        pictures as the paper's is compared with it.
         """
-        backbone = None if self.dataset.startswith("meta-") else self.backbone
+        as_paper = self.dataset.startswith("meta-") and self.trained_on == PAPER_SOURCE
+        backbone = None if as_paper else self.backbone
         return Key(self.dataset, backbone, self.method, self.way, self.distractors, self.quantity)
 
     @property

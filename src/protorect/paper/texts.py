@@ -34,7 +34,8 @@ def system_name(system: str) -> str:
 
 def feature_set_name(features: FeatureSet) -> str:
     """Data set and backbone, such as "Omniglot, ConvNet-64"."""
-    return f"{DATASETS[features.dataset]}, {BACKBONES[features.backbone]}"
+    backbone = BACKBONES.get(features.backbone, features.backbone)
+    return f"{DATASETS[features.dataset]}, {backbone}"
 
 
 def row_names(keys: Sequence[Key]) -> list[str]:
