@@ -15,8 +15,10 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getatt
     from protorect.datasets.prepare import prepare as prepare
     from protorect.embedding.extract import extract as extract
     from protorect.errors import (
+        ConflictError as ConflictError,
         DataError as DataError,
         MissingExtraError as MissingExtraError,
+        NotFoundError as NotFoundError,
         OptionError as OptionError,
         PartialError as PartialError,
         ProtorectError as ProtorectError,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getatt
         sort_images as sort_images,
     )
     from protorect.labeling.predictions import Predictions as Predictions
+    from protorect.labeling.session import LabelingSession as LabelingSession
     from protorect.methods import (
         METHODS as METHODS,
         Fitted as Fitted,
@@ -54,7 +57,15 @@ __version__ = "0.1.0"
 # The public names of each module, which is imported when one of them is first used, so that
 # `protorect --help` need not wait for torch.
 _NAMES = {
-    "errors": ("DataError", "MissingExtraError", "OptionError", "PartialError", "ProtorectError"),
+    "errors": (
+        "ConflictError",
+        "DataError",
+        "MissingExtraError",
+        "NotFoundError",
+        "OptionError",
+        "PartialError",
+        "ProtorectError",
+    ),
     "datasets.prepare": ("prepare",),
     "embedding.extract": ("extract",),
     "estimators.few_shot": ("FewShotClassifier",),
@@ -67,6 +78,7 @@ _NAMES = {
     "evaluation.sampling": ("sample_episodes",),
     "labeling.classifier": ("ImageClassifier", "sort_images"),
     "labeling.predictions": ("Predictions",),
+    "labeling.session": ("LabelingSession",),
     "methods": ("METHODS", "Fitted", "Method", "get_method", "method"),
     "training.config": ("TrainingConfig",),
     "training.loop": ("train",),

@@ -3,6 +3,8 @@
     ProtorectError                 (ValueError)
     |-- DataError                  a file or an array that cannot be used
     |-- OptionError                a name or a value that is not allowed
+    |-- NotFoundError              a picture, a class or an act that a project does not have
+    |-- ConflictError              an act that somebody else's act has overtaken; a name in use
     |-- MissingExtraError          an optional dependency that is not installed
     `-- PartialError               work that stopped before its end; its results so far are kept
 
@@ -52,6 +54,28 @@ class OptionError(ProtorectError):
     Traceback (most recent call last):
     ...
     protorect.errors.OptionError: unsure is 2; it must lie in 0 .. 1.
+    """
+
+
+class NotFoundError(ProtorectError):
+    """A picture, a class, an act or the like that a labeling project does not have.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> issubclass(protorect.NotFoundError, protorect.ProtorectError)
+    True
+    """
+
+
+class ConflictError(ProtorectError):
+    """An act on pictures that somebody else has labeled since, or a name that is in use.
+
+    Examples
+    --------
+    >>> import protorect
+    >>> issubclass(protorect.ConflictError, protorect.ProtorectError)
+    True
     """
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from PIL import Image
 
 from protorect._utils.files import sha256_of_file
+from protorect.labeling.placements import Placement, load_plans
 from protorect.labeling.prediction import Prediction
 from protorect.labeling.predictions import Predictions
 from protorect.sorting.folder import open_folder
-from protorect.sorting.journal import Placement, load_plans
 from protorect.sorting.placing import is_placed
 
 COLORS = {"blue": (30, 60, 200), "green": (40, 180, 60), "red": (210, 50, 40)}

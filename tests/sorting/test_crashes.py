@@ -7,9 +7,9 @@ import pytest
 
 from helpers.crashes import crash_at
 from helpers.sorting import predicted, undo, unplaced
+from protorect.labeling.placements import load_plans
 from protorect.sorting import folder as folders
 from protorect.sorting.folder import open_folder
-from protorect.sorting.journal import load_plans
 
 
 @pytest.fixture

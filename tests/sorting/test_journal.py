@@ -10,8 +10,8 @@ from hypothesis import given
 from helpers.damage import damaged_files, damages, read_or_refused
 from helpers.sorting import predicted
 from protorect.errors import DataError
+from protorect.labeling.placements import FOLDER, Placement, Plan, load_plans, new_name, write_plan
 from protorect.labeling.prediction import Prediction
-from protorect.sorting.journal import FOLDER, Placement, Plan, load_plans, new_name, write_plan
 
 
 def test_journals_written_at_the_same_time_are_all_kept(colors):

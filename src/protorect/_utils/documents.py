@@ -104,6 +104,10 @@ def _mismatch(place: str, value: Any, expected: Any) -> str:
     if not _fits(value, expected):
         shown = "missing" if value is ... else reprlib.repr(value)
         return f"{place or 'it'} is {shown}; it must be {_in_words(expected)}"
+    if isinstance(expected, list) and not isinstance(expected[0], list | tuple | dict | set):
+        whole = all(_fits(part, expected[0]) for part in value)  # many times as fast as by parts
+        if whole:
+            return ""
     if isinstance(expected, list | tuple | dict):
         for part in _parts(place, value, expected):
             if wrong := _mismatch(*part):

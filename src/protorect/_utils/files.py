@@ -5,8 +5,8 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -111,6 +111,17 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8, completely or not at all."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def sync_folders(folders: Iterable[Path]) -> None:
+    """Write the entries of folders to disk, where the system can."""
+    for folder in folders:
+        with suppress(OSError):  # some systems do not open folders, or do not sync them
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 def sha256_of_file(path: str | os.PathLike[str]) -> str:

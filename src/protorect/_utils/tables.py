@@ -4,10 +4,23 @@ import csv
 import io
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from protorect._utils.files import read_text
 from protorect._utils.text import printable
 from protorect.errors import DataError
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: such a text gets an apostrophe before it."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def _original(cell: str) -> str:
+    """The text of a cell without the apostrophe that `harmless` has added."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
 def read_table(
@@ -39,4 +52,4 @@ def read_table(
             shown = printable(",".join(cells))
             raise DataError(f"{name}, line {line}: {shown!r} is not {expected}.")
     rows = rows[1:] if has_header else rows
-    return [(f"{name}, line {line}", [cells[i] for i in places]) for line, cells in rows]
+    return [(f"{name}, line {line}", [_original(cells[i]) for i in places]) for line, cells in rows]

@@ -16,6 +16,7 @@ from protorect.errors import PartialError, ProtorectError
 COMMANDS = {
     "sort": "sort pictures into class folders, from a few examples",
     "undo": "undo what `protorect sort` did",
+    "export": "write the labels of a project or a sorted folder for other programs",
     "demo": "see the paper's effect, and a folder sorted; writes a page",
     "datasets": "list known data sets: where to get them, licences, folders",
     "prepare": "index and pack a data set, once",

@@ -97,12 +97,19 @@ class FeatureCache:
 
     def get(self, network: str, content: bytes) -> NDArray[np.float32] | None:
         """The features (dim,) of a content, or None if they are not stored."""
+        vector = self.get_bytes(network, content)
+        return np.frombuffer(vector, "<f4") if vector and len(vector) % 4 == 0 else None
+
+    def get_bytes(self, maker: str, content: bytes) -> bytes | None:
+        """What else was made of a content, such as its thumbnail, or None if it is not stored."""
         statement = "SELECT vector FROM features WHERE network = ? AND content = ?"
-        rows = self._run(statement, [(network, content)])
-        vector = rows[0][0] if rows else None
-        if not isinstance(vector, bytes) or not vector or len(vector) % 4:
-            return None
-        return np.frombuffer(vector, "<f4")
+        rows = self._run(statement, [(maker, content)])
+        return rows[0][0] if rows and isinstance(rows[0][0], bytes) else None
+
+    def put_bytes(self, maker: str, content: bytes, made: bytes) -> None:
+        """Store what was made of a content."""
+        statement = "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)"
+        self._run(statement, [(maker, content, made, _today())])
 
     def mark_used(self, network: str, contents: Iterable[bytes]) -> None:
         """Record that these features were used today."""

@@ -2,6 +2,8 @@
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,24 +51,32 @@ def decode(
     pixels of `shape` (height, width, 3). A `box` in pixels of the stored picture is cut out instead
     of the central square, and resized to a square whatever its shape. Raises UnreadableError.
     """
+    with readable(data):
+        image = open_picture(data, shape)
+        width, height = image.size
+        square = _square(image, size, "L" if channels == 1 else "RGB", box)
+    pixels = np.frombuffer(square.tobytes(), np.uint8).reshape(size, size, channels)
+    return Decoded(pixels, width, height)
+
+
+@contextmanager
+def readable(data: bytes) -> Iterator[None]:
+    """Turn whatever decoding raises into an UnreadableError."""
     if not data:
         raise UnreadableError("empty file")
     # What Pillow warns of raises an error below, or does not matter. The filter is never removed:
     # `catch_warnings` restores the wrong filters when several threads use it.
     warnings.filterwarnings("ignore", module=r"PIL\.")
     try:
-        image = _open(data, shape)
-        width, height = image.size
-        square = _square(image, size, "L" if channels == 1 else "RGB", box)
+        yield
     except UnreadableError:
         raise
     except Exception as error:  # decoders raise anything at all on damaged files
         raise UnreadableError(_reason(error)) from error
-    pixels = np.frombuffer(square.tobytes(), np.uint8).reshape(size, size, channels)
-    return Decoded(pixels, width, height)
 
 
-def _open(data: bytes, shape: tuple[int, int, int] | None) -> Image.Image:
+def open_picture(data: bytes, shape: tuple[int, int, int] | None = None) -> Image.Image:
+    """Open an encoded picture, or raw pixels of `shape`, without decoding it."""
     if shape is not None:
         return Image.fromarray(np.frombuffer(data, np.uint8).reshape(shape))
     image = Image.open(io.BytesIO(data), formats=_FORMATS)
@@ -78,21 +88,17 @@ def _open(data: bytes, shape: tuple[int, int, int] | None) -> Image.Image:
 
 def image_size(data: bytes) -> tuple[int, int]:
     """Width and height of an encoded picture, of which only the head is decoded."""
-    try:
-        return _open(data, None).size
-    except UnreadableError:
-        raise
-    except Exception as error:
-        raise UnreadableError(_reason(error)) from error
+    with readable(data):
+        return open_picture(data).size
 
 
 def _square(image: Image.Image, size: int, mode: str, box: Box | None) -> Image.Image:
-    rotation = _rotation(image)
+    turn = rotation(image)
     if box is None and min(image.size) >= 2 * _DETAIL * size:
         # JPEG can be decoded at a half, a quarter or an eighth for a fraction of the time.
         image.draft(None, (_DETAIL * size, _DETAIL * size))
     image.load()
-    image = _eight_bit_opaque(image)
+    image = eight_bit_opaque(image)
     if image.mode != mode:
         image = image.convert(mode)
     left, top, right, bottom = box or _central_square(*image.size)
@@ -102,7 +108,7 @@ def _square(image: Image.Image, size: int, mode: str, box: Box | None) -> Image.
     else:
         box = (left, top, right, bottom)
         image = image.resize((size, size), Image.Resampling.BICUBIC, box, reducing_gap=3.0)
-    return image if rotation is None else image.transpose(rotation)
+    return image if turn is None else image.transpose(turn)
 
 
 def _central_square(width: int, height: int) -> Box:
@@ -111,7 +117,8 @@ def _central_square(width: int, height: int) -> Box:
     return left, top, left + side, top + side
 
 
-def _rotation(image: Image.Image) -> Image.Transpose | None:
+def rotation(image: Image.Image) -> Image.Transpose | None:
+    """What turns a picture upright, if anything."""
     if image.format == "TIFF":  # Pillow rotates these itself
         return None
     try:
@@ -120,7 +127,7 @@ def _rotation(image: Image.Image) -> Image.Transpose | None:
         return None
 
 
-def _eight_bit_opaque(image: Image.Image) -> Image.Image:
+def eight_bit_opaque(image: Image.Image) -> Image.Image:
     """Convert to eight bits per channel, and transparency to white."""
     if image.mode.startswith("I") or image.mode == "F":
         return Image.fromarray(_eight_bit(np.asarray(image)))

@@ -25,10 +25,11 @@ class Examples:
     classes: tuple[str, ...]  # sorted, with those that have no picture
 
 
-def find_examples(source: ExampleSource) -> Examples:
+def find_examples(source: ExampleSource, least: int = 2) -> Examples:
     """List the examples of class folders, a table or a mapping without reading the pictures.
 
     A table is a CSV file with the columns path and label; paths are relative to its own folder.
+    There must be examples of at least `least` classes.
     """
     if isinstance(source, Mapping):
         rows = [
@@ -44,9 +45,10 @@ def find_examples(source: ExampleSource) -> Examples:
     else:
         where = printable(os.fspath(source))
         raise DataError(f"there are no examples at {where}; give {_FORMS}.")
-    if len(examples.classes) < 2:
+    if len(examples.classes) < least:
         only = f"one class only, {examples.classes[0]!r}" if examples.classes else "no class"
-        raise DataError(f"the examples have {only}; give at least two classes: {_FORMS}.")
+        needed = "two classes" if least > 1 else "one class"
+        raise DataError(f"the examples have {only}; give at least {needed}: {_FORMS}.")
     return examples
 
 

@@ -21,10 +21,10 @@ from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.images.decode import decode
 from protorect.images.stored import StoredPicture, UnreadableError
+from protorect.labeling.placements import Placement
 from protorect.labeling.prediction import UNKNOWN, UNSURE
 from protorect.report.page import load_template
 from protorect.sorting.evaluation import Evaluation
-from protorect.sorting.journal import Placement
 
 DOUBTFUL = 0.8  # a label of less probability is marked
 SIDE, QUALITY = 160, 78  # of a thumbnail, in pixels and as JPEG

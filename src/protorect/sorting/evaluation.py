@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect.labeling.placements import Placement
 from protorect.labeling.prediction import UNKNOWN
-from protorect.sorting.journal import Placement
 
 MOST_PAIRS = 5
 

@@ -12,15 +12,16 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from protorect._utils.files import file_errors, read_errors, write_errors
+from protorect._utils.files import file_errors, read_errors, sync_folders, write_errors
 from protorect._utils.locks import locked
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.errors import DataError, OptionError, PartialError
 from protorect.images.find import FailedPicture
+from protorect.labeling import placements as journal
+from protorect.labeling.placements import OWN, Placement, Plan
 from protorect.labeling.predictions import Predictions
-from protorect.sorting import journal, previous_layout
-from protorect.sorting.journal import OWN, Placement, Plan
+from protorect.sorting import previous_layout
 from protorect.sorting.placing import FATAL, is_placed, place, put_back
 
 LOCK, THUMBNAILS, WRITTEN = f"{OWN}/lock", f"{OWN}/thumbnails", f"{OWN}/written"
@@ -194,7 +195,7 @@ class SortedFolder:
                 )
             if progress is not None:
                 progress(done, len(placements))
-        journal.sync_folders({self.root / Path(one.target).parent for one in placements})
+        sync_folders({self.root / Path(one.target).parent for one in placements})
         return problems, replaced_links
 
     def _put_back(

@@ -13,7 +13,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from protorect._utils.files import sha256_of_file
-from protorect.sorting.journal import Placement, Plan
+from protorect.labeling.placements import Placement, Plan
 
 # Errors that end the sorting, because every other picture would fail in the same way.
 FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)

@@ -8,7 +8,7 @@ from pathlib import Path
 from protorect._utils.documents import read_json
 from protorect._utils.files import sha256_of_file
 from protorect.errors import DataError
-from protorect.sorting.journal import FOLDER, OWN
+from protorect.labeling.placements import FOLDER, OWN
 
 FOLDERS = JOURNAL, THUMBNAILS = ("journal", "_thumbnails")
 _DIGESTS = "outputs.json"  # in the journal's folder, the SHA-256 of each output as written

@@ -1,40 +1,125 @@
-"""File formats of predictions, one module per format.
+"""Formats that labeled pictures are exported to, one module per format.
 
-A format is a module of this package with two functions: `check()` raises a ProtorectError if files
-of this format cannot be written here, and `write(rows, path)` writes predictions to a file.
+A format is a module of this package with two functions: `check()` raises a ProtorectError if this
+format cannot be written here, and `write(rows, path)` writes `Rows`. Three constants are optional:
+`FOLDER = True` if it is a folder and not a file, `SET_ASIDE = True` if pictures that are in no
+class are part of it, `SUFFIX` for the name of a file.
 """
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from protorect._utils.files import written_whole
-from protorect.errors import unknown_name
+from protorect._utils.files import folder_written_whole, written_whole
+from protorect._utils.parameters import Parameters, parameter
+from protorect.errors import DataError, unknown_name
 from protorect.labeling.prediction import Prediction
 
-# Each format and what it is for; the module of `label-studio` would be label_studio.py.
+# Each format and what it is for; the module of `label-studio` is label_studio.py.
 FORMATS = {
     "csv": "a table that every program reads",
     "parquet": "a table with types, for data frames and databases",
+    "folders": "one folder per class with links or copies",
+    "split": "folders train/CLASS and val/CLASS, as Ultralytics and torchvision read them",
+    "huggingface": 'pictures with metadata.jsonl, for datasets.load_dataset("imagefolder")',
+    "label-studio": "tasks with annotations and predictions, for import into Label Studio",
+    "fiftyone": "data and labels.json, a FiftyOneImageClassificationDataset",
+    "classifier": "a saved ImageClassifier made from the checked pictures",
 }
+CHECKED = ("example", "accepted")
+
+
+class ExportOptions(Parameters):
+    """Options of the formats; each uses those that it needs."""
+
+    copy: bool = parameter(False, "Whether folders have copies of the pictures instead of links.")
+    validation: float = parameter(
+        0.2, "Share of every class in the val folder of `split`.", maximum=0.9
+    )
+    seed: int = parameter(0, "Seed of the random choice of `split`.", minimum=0)
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """One picture to export."""
+
+    prediction: Prediction
+    status: str = "proposed"  # example, accepted, proposed, unsure or unknown
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.prediction.path
+
+    @property
+    def label(self) -> str:
+        """The most probable class, or the one that a person gave."""
+        return self.prediction.label
+
+    @property
+    def probability(self) -> float:
+        """The probability of the label."""
+        return self.prediction.probability
+
+    @property
+    def in_class(self) -> bool:
+        """Whether the picture is in a class, and not set aside."""
+        return bool(self.label) and self.prediction.folder == self.label
+
+
+@dataclass(frozen=True)
+class Rows(Sequence[Labeled]):
+    """The pictures to export, and how."""
+
+    rows: tuple[Labeled, ...]
+    options: ExportOptions = field(default_factory=ExportOptions)
+    classifier: tuple[tuple[str, Any], ...] = ()  # arguments of ImageClassifier.from_examples
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A picture, or a slice of them."""
+        return self.rows[index]
+
+    @property
+    def classes(self) -> list[str]:
+        """The labels, sorted."""
+        return sorted({row.label for row in self.rows if row.label})
 
 
 def check_format(name: str) -> None:
     """Raise a ProtorectError if there is no such format, or if it needs an extra."""
-    _module(name).check()
+    format_module(name).check()
 
 
-def export(rows: Sequence[Prediction], path: str | os.PathLike[str], format: str) -> None:  # noqa: A002
-    """Write predictions to a file of this format, whole or not at all."""
-    module = _module(format)
+def export(
+    rows: Sequence[Prediction] | Rows,
+    path: str | os.PathLike[str],
+    format: str,  # noqa: A002
+) -> int:
+    """Write pictures in this format, whole or not at all; the number of pictures written."""
+    module = format_module(format)
     module.check()
-    with written_whole(Path(path)) as temporary:
-        module.write(rows, temporary)
+    if not isinstance(rows, Rows):
+        rows = Rows(tuple(Labeled(row) for row in rows))
+    if not getattr(module, "SET_ASIDE", False):
+        kept = tuple(row for row in rows if row.in_class)
+        rows = Rows(kept, rows.options, rows.classifier)
+    if not rows:
+        raise DataError(f"there is no labeled picture to export as {format}.")
+    whole = folder_written_whole if getattr(module, "FOLDER", False) else written_whole
+    with whole(Path(path)) as temporary:
+        count = module.write(rows, temporary)
+    return len(rows) if count is None else int(count)
 
 
-def _module(name: str) -> ModuleType:
+def format_module(name: str) -> ModuleType:
+    """The module of a format."""
     if name not in FORMATS:
         raise unknown_name("export format", name, FORMATS)
     return import_module(f"protorect.labeling.exports.{name.replace('-', '_')}")

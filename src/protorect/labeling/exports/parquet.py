@@ -1,10 +1,12 @@
 """Parquet, by pyarrow."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from protorect.errors import needs_extra
-from protorect.labeling.prediction import Prediction, columns, rounded
+from protorect.labeling.exports import Rows
+from protorect.labeling.prediction import columns, rounded
+
+SET_ASIDE, SUFFIX = True, ".parquet"
 
 
 def check() -> None:
@@ -13,9 +15,11 @@ def check() -> None:
         import pyarrow.parquet  # noqa: F401
 
 
-def write(rows: Sequence[Prediction], path: Path) -> None:
-    """Write a table with one row per prediction."""
+def write(rows: Rows, path: Path) -> None:
+    """Write a table with one row per picture."""
     import pyarrow.parquet
 
-    table = pyarrow.table(columns([rounded(row) for row in rows]))
-    pyarrow.parquet.write_table(table, path)
+    table = columns([rounded(row.prediction) for row in rows])
+    pyarrow.parquet.write_table(
+        pyarrow.table(table | {"status": [row.status for row in rows]}), path
+    )

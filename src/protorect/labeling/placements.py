@@ -10,15 +10,14 @@ import json
 import os
 import reprlib
 import uuid
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 from protorect._utils.documents import COUNT, checked, read_json_lines
-from protorect._utils.files import written_whole
+from protorect._utils.files import sync_folders, written_whole
 from protorect.errors import DataError, damaged
 from protorect.labeling.prediction import Prediction
 
@@ -80,17 +79,6 @@ def write_plan(folder: Path, plan: Plan) -> None:
         file.flush()
         os.fsync(file.fileno())
     sync_folders([path.parent, path.parent.parent, folder])
-
-
-def sync_folders(folders: Iterable[Path]) -> None:
-    """Write the entries of folders to disk, where the system can."""
-    for folder in folders:
-        with suppress(OSError):  # some systems do not open folders, or do not sync them
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
 
 
 def _load(path: Path) -> Plan:

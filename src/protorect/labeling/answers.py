@@ -1,0 +1,155 @@
+"""Scores of the pictures after every act, and calibrated probabilities that follow.
+
+This is the only place where a session uses a method. The answer depends on the labels and the
+pictures alone, not on the order of earlier answers, so that a session that is opened again gives
+the same one.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protorect.labeling.acts import SAID_UNKNOWN, LabelState
+from protorect.labeling.picture_rows import PictureRows
+from protorect.uncertainty.calibrated import UNCALIBRATED, fit_calibrated
+from protorect.uncertainty.classify import method_for
+
+FIT_TO = 4000  # unlabeled pictures, evenly spaced; the rule of the method scores the others
+LARGEST_SUPPORT = 4000
+_ROWS_AT_ONCE = 16384
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Scores of all rows, and what turns them into probabilities."""
+
+    ways: NDArray[np.int64]  # (ways,) numbers of the classes that have an embedded example
+    scores: Tensor  # (n, ways); without columns where fewer than two classes have one
+    temperature: float = UNCALIBRATED.temperature
+    ood: NDArray[np.float32] | None = None  # (n,)
+    calibrated: bool = False
+
+    @classmethod
+    def none(cls, n: int = 0) -> "Answers":
+        """No answers: there are fewer than two classes with examples."""
+        return cls(np.empty(0, np.int64), torch.empty(n, 0), calibrated=True)
+
+    @cached_property
+    def best(self) -> NDArray[np.int64]:
+        """Number of the most probable class of each row, (n,); -1 without answers."""
+        if not len(self.ways):
+            return np.full(len(self.scores), -1, np.int64)
+        best: NDArray[np.int64] = self.ways[self.scores.argmax(dim=1).numpy()]
+        return best
+
+    @cached_property
+    def probability(self) -> NDArray[np.float32]:
+        """Probability of the most probable class, (n,)."""
+        if not len(self.ways):
+            return np.zeros(len(self.scores), np.float32)
+        logits = self.scores / self.temperature
+        logits -= logits.amax(dim=1, keepdim=True)
+        return logits.exp_().sum(dim=1).reciprocal_().numpy()
+
+    @cached_property
+    def margin(self) -> NDArray[np.float32]:
+        """Difference of the two highest probabilities, (n,)."""
+        if not len(self.ways):
+            return np.zeros(len(self.scores), np.float32)
+        first, second = self.scores.topk(2, dim=1).values.T
+        ratio: NDArray[np.float32] = ((second - first) / self.temperature).exp_().numpy()
+        return self.probability * (1 - ratio)
+
+    def top(self, places: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], Tensor]:
+        """Numbers and probabilities of the most probable classes of some rows, (n, count)."""
+        scores = self.scores[torch.from_numpy(places)]
+        probabilities = torch.softmax(scores / self.temperature, dim=1)
+        values, columns = probabilities.topk(min(count, len(self.ways)), dim=1)
+        return self.ways[columns.numpy()], values
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The labeled and the unlabeled rows of one moment."""
+
+    rows: Tensor  # (n, components)
+    support: Tensor  # places of the examples among the rows
+    labels: Tensor  # positions in `ways`
+    ways: NDArray[np.int64]  # numbers of the classes
+    unlabeled: Tensor  # places of those the method is fitted to
+    method: str | None
+    all_fitted: bool  # whether these are all unlabeled rows
+
+    @classmethod
+    def of(cls, pictures: PictureRows, state: LabelState, method: str | None) -> "Problem | None":
+        """The problem that the labels pose; None if fewer than two classes have an example."""
+        label = state.label[pictures.ids]
+        ways = np.unique(label[label >= 0]).astype(np.int64)
+        if len(ways) < 2:
+            return None
+        support = _support(label, state.accepted[pictures.ids], ways)
+        # What is said to be of no class would only mislead; what was put aside may be of one.
+        free = np.flatnonzero((label < 0) & (label != SAID_UNKNOWN))
+        chosen = method_for(method, len(free), len(ways))
+        step = -(-len(free) // FIT_TO) if chosen.has_rule and len(free) else 1
+        return cls(
+            pictures.rows,
+            torch.from_numpy(support),
+            torch.from_numpy(np.searchsorted(ways, label[support]).astype(np.int64)),
+            ways,
+            torch.from_numpy(free[::step].copy()),
+            method,
+            step == 1,
+        )
+
+
+@torch.inference_mode()
+def rescore(problem: Problem, before: Answers) -> Answers:
+    """Score all rows at once; the temperature and the OOD scores of `before` serve meanwhile."""
+    chosen = method_for(problem.method, len(problem.unlabeled), len(problem.ways))
+    unlabeled = problem.rows[problem.unlabeled][None]
+    fitted = chosen.fit(problem.rows[problem.support][None], problem.labels, unlabeled)
+    scores = fitted.rule.scores(problem.rows[None])[0].contiguous()
+    if problem.all_fitted and len(problem.unlabeled):
+        scores[problem.unlabeled] = fitted.unlabeled_scores[0]
+    ood = before.ood if before.ood is not None and len(before.ood) == len(scores) else None
+    return Answers(problem.ways, scores, before.temperature, ood)
+
+
+@torch.inference_mode()
+def calibrate(problem: Problem, answers: Answers) -> Answers:
+    """The same answers with calibrated probabilities and out-of-distribution scores."""
+    chosen = method_for(problem.method, len(problem.unlabeled), len(problem.ways))
+    support, unlabeled = problem.rows[problem.support], problem.rows[problem.unlabeled]
+    rule, _ = fit_calibrated(chosen, support, problem.labels, unlabeled)
+    parts = [
+        rule.ood_scores(rule.scored(problem.rows[start : start + _ROWS_AT_ONCE]))
+        for start in range(0, len(problem.rows), _ROWS_AT_ONCE)
+    ]
+    ood = torch.cat(parts).float().numpy()
+    temperature = rule.calibration.temperature
+    return replace(answers, temperature=temperature, ood=ood, calibrated=True)
+
+
+def _support(
+    label: NDArray[np.int32], accepted: NDArray[np.bool_], ways: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Places of the examples: all, or of each class as many as suffice, given labels first."""
+    places = np.flatnonzero(label >= 0)
+    if len(places) <= LARGEST_SUPPORT:
+        return places
+    most, chosen = max(20, LARGEST_SUPPORT // len(ways)), []
+    for way in ways:
+        members = places[label[places] == way]
+        if len(members) > most:
+            given, taken = members[~accepted[members]], members[accepted[members]]
+            given = given[:: -(-len(given) // most)] if len(given) else given
+            room = most - len(given)
+            taken = taken[:: -(-len(taken) // room)] if room and len(taken) else taken[:0]
+            members = np.sort(np.concatenate([given, taken]))
+        chosen.append(members)
+    return np.sort(np.concatenate(chosen))

@@ -1,0 +1,150 @@
+"""What of a session, or of a sorted folder, is exported."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from protorect._utils.parameters import check_choice
+from protorect.errors import DataError, OptionError
+from protorect.images.find import FailedPicture
+from protorect.images.stored import PathLike
+from protorect.labeling.engine import Engine
+from protorect.labeling.exports import CHECKED, ExportOptions, Labeled, Rows, export, format_module
+from protorect.labeling.placements import load_plans
+from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction
+from protorect.labeling.predictions import Predictions
+from protorect.labeling.project import EXPORTS
+from protorect.labeling.records import EXAMPLE, STATUSES, Exported
+from protorect.labeling.view import View
+from protorect.uncertainty.thresholds import Thresholds
+
+INCLUDE = ("all", "checked", "from")
+_FOLDERS = {"unsure": UNSURE, "unknown": UNKNOWN}
+
+
+def labeled_pictures(view: View) -> list[Labeled]:
+    """All pictures that can be read and have a label or were set aside."""
+    ids = view.rows.ids
+    places = np.arange(len(ids))
+    has_answers = bool(len(view.answers.ways))
+    margins = view.answers.margin if has_answers else np.zeros(len(ids), np.float32)
+    tops = view.answers.top(places, 2)[0].tolist() if has_answers else [[]] * len(ids)
+    rows = []
+    for place, picture in enumerate(ids.tolist()):
+        status = STATUSES[view.status[picture]]
+        label = view.names.get(int(view.label[picture]), "")
+        if view.read.unreadable[picture] or not (label or status == "unknown"):
+            continue
+        numbers: tuple[Any, ...] = (1.0, "", 1.0, 1.0)  # of what a person has said
+        if status not in CHECKED and label:
+            other = view.names[next(one for one in tops[place] if one != view.label[picture])]
+            ood = 0.0 if np.isnan(view.ood[picture]) else float(view.ood[picture])
+            numbers = (float(view.probability[picture]), other, float(margins[place]), 1 - ood)
+        file = view.read.listed[picture].file
+        probability, second, margin, familiarity = numbers
+        folder = _FOLDERS.get(status, label)
+        row = Prediction(file, label, probability, second, margin, familiarity, folder)
+        rows.append(Labeled(row, status))
+    return rows
+
+
+def predictions_of(view: View, method: str) -> Predictions:
+    """The labels of a view, as `sort_images` gives them."""
+    rows = labeled_pictures(view)
+    contents = {view.read.listed[i].file: view.read.content(i) for i in view.rows.ids.tolist()}
+    problems = [
+        FailedPicture(view.read.listed[i].file, view.read.error(i) or "")
+        for i in np.flatnonzero(view.read.unreadable).tolist()
+    ]
+    given = view.rows.ids[view.status[view.rows.ids] == EXAMPLE]
+    return Predictions(
+        tuple(row.prediction for row in rows),
+        tuple(problems),
+        tuple(view.read.listed[i].file for i in given.tolist()),
+        tuple(sorted(view.names.values())),
+        method,
+        tuple(contents[row.path].hex() for row in rows),
+    )
+
+
+def export_session(
+    engine: Engine,
+    format: str,  # noqa: A002
+    path: PathLike | None,
+    *,
+    include: str,
+    minimum: float | None,
+    options: dict[str, Any],
+) -> Exported:
+    """Export the pictures of a session."""
+    module = format_module(format)
+    if path is None:
+        folder = engine.project.root / EXPORTS
+        path = _free(folder, format, getattr(module, "SUFFIX", ""))
+    settings = engine.project.settings
+    classifier = {
+        "source": settings.network,
+        "method": settings.method,
+        "thresholds": Thresholds(unknown=settings.unknown, unsure=settings.unsure),
+        "cache": options.pop("cache", True),
+    }
+    rows = _included(labeled_pictures(engine.view), include, minimum)
+    every = Rows(tuple(rows), ExportOptions(**options), tuple(classifier.items()))
+    return Exported(os.fspath(path), export(every, path, format))
+
+
+def export_sorted(
+    root: Path,
+    format: str,  # noqa: A002
+    path: PathLike,
+    *,
+    include: str = "all",
+    minimum: float | None = None,
+    options: dict[str, Any],
+) -> Exported:
+    """Export the pictures of a folder that `protorect sort` made, as they were sorted."""
+    format_module(format)
+    plans = load_plans(root)
+    rows = [
+        Labeled(Prediction(file, label, 1.0, "", 1.0, 1.0, label), "example")
+        for file, label in plans[-1].examples
+        if os.path.isfile(file)
+    ]
+    known = {row.path for row in rows}
+    for plan in plans:
+        for one in plan.placements:
+            moved = os.fspath(root.absolute() / one.target)
+            file = moved if plan.mode == "move" else one.prediction.path
+            if file not in known and os.path.isfile(file):
+                status = {UNKNOWN: "unknown", UNSURE: "unsure"}.get(one.prediction.folder)
+                row = one.prediction._replace(path=file)
+                rows.append(Labeled(row, status or "proposed"))
+    cache = (("cache", options.pop("cache", True)),)
+    every = Rows(tuple(_included(rows, include, minimum)), ExportOptions(**options), cache)
+    return Exported(os.fspath(path), export(every, path, format))
+
+
+def _included(rows: list[Labeled], include: str, minimum: float | None) -> list[Labeled]:
+    """Those rows that are asked for."""
+    check_choice("include", include, INCLUDE)
+    if minimum is not None and not (isinstance(minimum, int | float) and 0 <= minimum <= 1):
+        raise OptionError(f"min_probability is {minimum!r}; it must lie in 0 .. 1.")
+    if include == "from" and minimum is None:
+        raise OptionError('include="from" needs min_probability, such as 0.9.')
+    if include == "all" and minimum is None:
+        return rows
+    least = 2.0 if include == "checked" or minimum is None else minimum
+    return [
+        row for row in rows if row.status in CHECKED or (row.in_class and row.probability >= least)
+    ]
+
+
+def _free(folder: Path, name: str, suffix: str) -> Path:
+    """A name in a folder that is not taken."""
+    for number in range(1, 100_000):
+        path = folder / f"{name}{f'-{number}' if number > 1 else ''}{suffix}"
+        if not os.path.lexists(path):
+            return path
+    raise DataError(f"{folder} is full of exports; remove some.")
