@@ -156,7 +156,7 @@ def not_a_zip(zips):
         (named_otherwise, f"{FIRST}/bird.jpg should have a name that begins with its class"),
         (another_suffix, f"of class {FIRST} is 1"),
         (another_size, r"00000001\.jpg has 83 x 83 pixels; .* have 84 x 84"),
-        (twice_in_one, rf"train\.zip: {PICTURE} is in it twice"),
+        (twice_in_one, rf"train\.zip holds {PICTURE} twice"),
         (twice_in_two, rf"test\.zip: class {FIRST} belongs to train\.zip"),
         (cut_off, r"test\.zip is not a folder and not a whole archive"),
         (not_a_zip, r"test\.zip is not a folder and not a whole archive"),

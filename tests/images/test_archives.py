@@ -1,13 +1,21 @@
 """Listing folders and archives, and reading pictures from them."""
 
+import contextlib
+import gzip
+import io
 import os
 import tarfile
+import warnings
 import zipfile
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, strategies as st
 
+from helpers.damage import damaged_files, damages
 from helpers.pictures import class_folders, contents
 from protorect.errors import DataError
+from protorect.images import archives
 from protorect.images.archives import list_pictures
 from protorect.images.stored import StoredPicture, UnreadableError
 
@@ -126,3 +134,97 @@ def test_a_truncated_compressed_tar(root, tmp_path):
 def test_a_missing_root(tmp_path):
     with pytest.raises(DataError, match="there is no file or folder"):
         list_pictures(tmp_path / "absent", tmp_path)
+
+
+def zip_of(path, *members):
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(path, "w") as archive:
+        for name, data in members:  # warns of names that are there twice
+            archive.writestr(name, data)
+    return path
+
+
+def tar_of(path, *members):
+    with tarfile.open(path, "w") as archive:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize("make", [zip_of, tar_of])
+def test_a_picture_that_is_twice_in_an_archive_is_an_error(tmp_path, make):
+    path = make(tmp_path / "a", ("a/1.png", b"1"), ("b/1.png", b"2"), ("a/1.png", b"3"))
+    with pytest.raises(DataError, match=r"holds a/1\.png twice"):
+        list_pictures(path, tmp_path)
+
+
+@pytest.mark.parametrize("make", [zip_of, tar_of])
+def test_nothing_outside_of_an_archive_is_named_or_written(tmp_path, make):
+    names = ("../up.png", "/root.png", "a/../../up.png", "..\\up.png", "a/1.png")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = make(folder / "archive", *((name, b"x") for name in names))
+    listing = list_pictures(path, folder)
+    assert all(p.file == str(path) and not p.path.startswith("/") for p in listing.pictures)
+    assert not any(".." in picture.folders for picture in listing.pictures)
+    assert os.listdir(tmp_path) == ["in"]
+    assert os.listdir(folder) == ["archive"]
+
+
+def test_a_changed_byte_in_a_stored_picture_is_noticed(tmp_path):
+    path = zip_of(tmp_path / "a.zip", ("a/1.png", b"picture"), ("a/2.png", b"other"))
+    path.write_bytes(path.read_bytes().replace(b"picture", b"pixture"))
+    first, second = list_pictures(path, tmp_path).pictures
+    with pytest.raises(UnreadableError, match="damaged inside its archive"):
+        first.read()
+    assert second.read() == b"other"
+
+
+def test_a_picture_that_claims_to_be_small_is_not_decompressed_further(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/1.png", bytes(2**22))
+    [picture] = list_pictures(path, tmp_path).pictures
+    with pytest.raises(UnreadableError):
+        replace(picture, unpacked_length=100).read()
+    with pytest.raises(UnreadableError, match="more than 512 MiB"):
+        replace(picture, unpacked_length=2**40).read()
+
+
+def test_a_compressed_tar_that_unpacks_to_far_more_than_its_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "_LARGE", 2**20)
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(tar_of(tmp_path / "t", ("a/1.png", bytes(2**23))).read_bytes()))
+    with pytest.raises(DataError, match="more than 100 times its size"):
+        list_pictures(path, tmp_path)
+
+
+@pytest.mark.parametrize("flaw", ["name", "version", "empty name"])
+def test_a_zip_that_python_cannot_list(tmp_path, flaw):
+    path = zip_of(tmp_path / "a.zip", ("ä/1.png", b"x"))
+    data = bytearray(path.read_bytes())
+    entry = data.rindex(b"PK\1\2")
+    if flaw == "name":
+        data[data.rindex("ä".encode())] = 0xFF
+    elif flaw == "version":
+        data[entry + 6] = 99
+    else:
+        data[entry + 28] = 0
+    path.write_bytes(data)
+    with contextlib.suppress(DataError):
+        assert list_pictures(path, tmp_path).pictures == ()
+
+
+@damaged_files
+@given(st.data())
+def test_a_damaged_archive_is_listed_or_refused(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("damaged")
+    members = [(f"{name}/{number}.png", b"x" * 50) for name in ("ä", "b") for number in range(2)]
+    make = data.draw(st.sampled_from([zip_of, tar_of]))
+    content = data.draw(damages(make(folder / "archive", *members).read_bytes()))
+    (folder / "archive").write_bytes(content)
+    with contextlib.suppress(DataError):
+        for picture in list_pictures(folder / "archive", folder).pictures:
+            with contextlib.suppress(UnreadableError):
+                picture.read()

@@ -5,13 +5,13 @@ import errno
 import gzip
 import lzma
 import os
-import shutil
 import tarfile
 import uuid
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from protorect._utils.text import printable
@@ -21,6 +21,7 @@ from protorect.images.stored import StoredPicture, is_picture
 _SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _DISK_IS_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _TEXT = ".txt"
+_LARGE, _MOST_COMPRESSED = 2**30, 100  # bytes, and times the compressed size, that are unpacked
 _Entry = StoredPicture | str  # a picture or text, or the path of a file or a folder (with a last /)
 
 
@@ -45,14 +46,17 @@ def list_pictures(root: Path, scratch: Path) -> Listing:
         if not root.exists():
             raise DataError(f"there is no file or folder {printable(root)}.")
         if zipfile.is_zipfile(root):
-            return _listing(_list_zip(root), strip=True)
-        return _listing(_list_tar(uncompressed(root, scratch)), strip=True)
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
-        raise _not_an_archive(root) from error
+            return _without_duplicates(root, _listing(_list_zip(root), strip=True))
+        members = _list_tar(uncompressed(root, scratch))
+        return _without_duplicates(root, _listing(members, strip=True))
+    except DataError:
+        raise
     except OSError as error:
         if error.errno in _DISK_IS_FULL:  # it was the copy in scratch that failed
             raise
         raise DataError(f"cannot read {printable(root)}: {error.strerror or error}.") from error
+    except Exception as error:  # tarfile and zipfile raise many kinds of error on damaged files
+        raise _not_an_archive(root) from error
 
 
 def uncompressed(archive: Path, scratch: Path) -> Path:
@@ -65,7 +69,10 @@ def uncompressed(archive: Path, scratch: Path) -> Path:
     for opener in (gzip.open, bz2.open, lzma.open):
         try:
             with opener(archive, "rb") as packed, plain.open("wb") as file:
-                shutil.copyfileobj(packed, file, 2**20)
+                while data := packed.read(2**20):
+                    file.write(data)
+                    if file.tell() > max(_LARGE, _MOST_COMPRESSED * archive.stat().st_size):
+                        raise _too_compressed(archive)
             return plain
         except (gzip.BadGzipFile, lzma.LZMAError, EOFError, zlib.error):
             continue
@@ -75,10 +82,26 @@ def uncompressed(archive: Path, scratch: Path) -> Path:
     raise _not_an_archive(archive)
 
 
+def _too_compressed(archive: Path) -> DataError:
+    return DataError(
+        f"{printable(archive)} unpacks to more than {_MOST_COMPRESSED} times its size, as no "
+        "archive of pictures does. Unpack it yourself if you trust it, and give the folder."
+    )
+
+
 def _not_an_archive(path: Path) -> DataError:
     return DataError(
         f"{printable(path)} is not a folder and not a whole archive ({', '.join(_SUFFIXES)})."
     )
+
+
+def _without_duplicates(archive: Path, listing: Listing) -> Listing:
+    """The same listing; DataError if a file is in the archive twice, which no folder can hold."""
+    files = sorted(file.path for file in (*listing.pictures, *listing.texts))
+    for one, other in pairwise(files):
+        if one == other:
+            raise DataError(f"{printable(archive)} holds {one} twice; pack it again without one.")
+    return listing
 
 
 def _listing(entries: Iterable[_Entry], strip: bool) -> Listing:
@@ -148,8 +171,8 @@ def _list_folder(root: Path) -> Iterator[_Entry]:
 def _list_zip(archive: Path) -> Iterator[_Entry]:
     with zipfile.ZipFile(archive) as members:
         for member in members.infolist():
-            path = member.filename.lstrip("/")
-            if member.is_dir() or not _is_listed(path):
+            path = printable(member.filename).lstrip("/")
+            if path.endswith("/") or not _is_listed(path):
                 yield path
                 continue
             reason = ""
@@ -165,6 +188,7 @@ def _list_zip(archive: Path) -> Iterator[_Entry]:
                 offset=member.header_offset,
                 unpacked_length=member.file_size if deflated else 0,
                 zipped=True,
+                checksum=member.CRC,
                 error=reason,
             )
 

@@ -31,6 +31,7 @@ class StoredPicture:
     offset: int = 0  # position in `file`; in a zip archive, of its local header
     unpacked_length: int = 0  # number of bytes after decompression; 0 if not compressed
     zipped: bool = False  # whether a zip header precedes it
+    checksum: int | None = None  # CRC-32 of the decompressed bytes, if the archive has it
     shape: tuple[int, int, int] | None = None  # (height, width, 3) of raw uint8 pixels
     error: str = ""  # why it cannot be read, if that is known without reading it
     box: Box | None = None  # the part of it to use, in pixels; None for its central square
@@ -78,6 +79,8 @@ class StoredPicture:
             raise UnreadableError("damaged inside its archive") from error
         if len(data) != (self.unpacked_length or self.length):
             raise UnreadableError("shorter than its archive or folder says")
+        if self.checksum is not None and zlib.crc32(data) != self.checksum:
+            raise UnreadableError("damaged inside its archive")
         return data
 
 
