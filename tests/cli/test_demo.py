@@ -1,5 +1,6 @@
 """The command `protorect demo`."""
 
+import os
 import re
 
 import pytest
@@ -55,6 +56,11 @@ def test_an_invalid_number_is_an_error_before_the_work(tmp_path, capsys, monkeyp
 def test_a_page_that_cannot_be_written_is_an_error_before_the_work(tmp_path, capsys, no_work):
     assert main(["demo", "--out", str(tmp_path)]) == 2
     assert f"cannot write {tmp_path}: it is a folder" in capsys.readouterr().err
+
+
+def test_the_photographs_are_not_written_beside_a_device(capsys, no_work):
+    assert main(["demo", "--out", os.devnull]) == 2
+    assert "give the name of a file" in capsys.readouterr().err
 
 
 def test_a_path_below_a_file_is_an_error_before_the_work(tmp_path, capsys, no_work):

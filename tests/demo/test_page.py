@@ -40,6 +40,14 @@ def test_the_page_is_one_file_with_a_link_to_the_contact_sheet(html, read, out):
     assert len(ids) == len(set(ids))
 
 
+def test_the_link_is_that_from_the_file_behind_a_link(omniglot, photographs, tmp_path):
+    (tmp_path / "link.html").symlink_to(tmp_path / "elsewhere" / "page.html")
+    (tmp_path / "elsewhere").mkdir()
+    read = Reader(demo_page(omniglot, photographs, tmp_path / "link.html"))
+    (link,) = [one["href"] for one in read.all("a")]
+    assert (tmp_path / "elsewhere" / link).is_file()
+
+
 def test_the_page_is_deterministic(omniglot, photographs, html, out):
     assert demo_page(omniglot, photographs, out) == html
 
@@ -71,6 +79,7 @@ def test_the_lead_and_the_highlights_state_the_results(omniglot, photographs, re
         f"{right} of 100",
     ]
     assert "published 97.4 → 99.6 %" in read.texts["p"][2]
+    assert f"as printed: {omniglot.results['bd-cspn', 1].accuracy:.1f} %" in read.texts["p"][2]
 
 
 def test_the_shown_episode_has_the_most_repaired_queries(omniglot, read):

@@ -16,6 +16,7 @@ from protorect.cli.progress import progress_bar
 from protorect.demo.omniglot import DemoOptions, measure_omniglot
 from protorect.demo.page import ablation_table, demo_page, paper_row
 from protorect.demo.photographs import sort_photographs
+from protorect.errors import OptionError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +31,8 @@ def run(options: argparse.Namespace) -> None:
     """Run the demonstration, write its page, print its tables and open the page."""
     out = options.out
     check_writable(out)
+    if out.exists() and not out.is_file():
+        raise OptionError(f"--out is {out}; give the name of a file, beside which photographs fit.")
     chosen = DemoOptions(**given(options, DemoOptions))
     photographs = sort_photographs(out.with_name(f"{out.stem}-photographs"), progress_bar)
     omniglot = measure_omniglot(chosen, progress_bar)

@@ -63,7 +63,7 @@ def measure_omniglot(options: DemoOptions, progress_of: ProgressOf) -> OmniglotR
 
     The episodes are those of `protorect paper`; Z is the paper's 8, except in the data over Z.
     """
-    with TemporaryDirectory(prefix="protorect-demo-") as name:
+    with TemporaryDirectory(prefix="protorect-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with progress_of("drawings") as progress:
             packed = pack_drawings(folder, progress).split("test")
