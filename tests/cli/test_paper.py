@@ -56,10 +56,13 @@ def test_the_page_has_every_table_and_figure_or_the_commands_that_are_missing(ma
     for number in range(1, 15):
         assert f"Table {number}. " in captions
     assert len(read.all("svg")) == 2 * (2 + 2 + 2) + 2 * 4 + 2 * 2  # figures, robust, weights
-    asked = " ".join(read.texts["summary"])
-    assert "Not measured: mini-imagenet-wrn28-10, tiered-imagenet-wrn28-10." in asked
-    assert "protorect train data/cub --" in " ".join(read.texts["pre"])
-    assert "states an average rank of 1.9" in " ".join(read.texts["p"])
+    told = " ".join(read.texts["p"])
+    assert "Not measured: mini-imagenet-conv64, mini-imagenet-wrn28-10, tiered-" in told
+    within, beyond = read.texts["pre"]
+    assert "protorect train data/cub --" in within
+    assert "protorect train data/tiered-imagenet --" in beyond
+    assert "wrn28-10" not in within
+    assert "states an average rank of 1.9" in told
 
 
 def test_from_results_gives_the_same_page_and_documents(features, tmp_path, capsys):
@@ -98,7 +101,7 @@ def test_the_list_shows_what_can_run_and_what_is_needed(features, capsys):
         "main: Comparison with other systems on miniImageNet and tieredImageNet (Table 1, 2)"
         in shown
     )
-    assert "  cannot run yet\n  mini-imagenet-wrn28-10 needs\n    protorect prepare" in shown
+    assert "  cannot run yet\n  mini-imagenet-conv64 needs\n    protorect prepare" in shown
     assert main(["paper", "cub", "--list", "--features", str(features)]) == 0
     assert "omniglot" not in capsys.readouterr().out
 

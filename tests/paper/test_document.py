@@ -50,7 +50,7 @@ def test_without_fine_tuned_networks_the_commands_are_shown():
     (listing,) = (
         one for one in elements if "needs the training run" in getattr(one, "caption", "")
     )
-    assert [line.split()[1] for line in listing.lines] == ["prepare", "train", "paper"]
+    assert [line.split()[1] for line in listing.lines] == ["prepare", "paper"]
 
 
 def test_the_published_table_of_fine_tuning_is_shown():

@@ -8,15 +8,16 @@ from helpers.paper import write_pictures
 from protorect import OptionError, evaluate, sample_episodes
 from protorect.evaluation.fine_tuned import evaluate_fine_tuned
 from protorect.methods import PICTURE_METHODS
+from protorect.paper import measure
 from protorect.paper.feature_sets import FeatureSet
-from protorect.paper.measure import Job, Setting, accuracy, fine_tuning
+from protorect.paper.measure import Job, Known, Setting, accuracy, fine_tuning
 
 
 def test_accuracies_are_those_of_evaluate_with_the_chosen_z(job):
     job = replace(job, seed=3)
     numbers, _ = accuracy(job)
     assert [(one.method, one.shot) for one in numbers] == [
-        (m, k) for k in (1, 5) for m in job.methods
+        (m, k) for m in job.methods for k in (1, 5)
     ]
     choices = {(c.method, c.shot): c for c in job.choose_z(job.settings[0])}
     episodes = sample_episodes(job.test.labels, shot=5, episodes=20, seed=3)
@@ -28,6 +29,16 @@ def test_accuracies_are_those_of_evaluate_with_the_chosen_z(job):
         assert (one.value, one.ci95) == (result.accuracy, result.ci95)
         assert (one.z is not None) == ((one.method, one.shot) in choices)
         assert (one.way, one.query, one.episodes, one.distractors) == (5, 15, 20, 0)
+
+
+def test_what_another_experiment_measured_is_not_measured_again(job, monkeypatch):
+    job = replace(job, known=Known())
+    first, _ = accuracy(job)
+    monkeypatch.setattr(measure, "evaluate_chosen", None)
+    monkeypatch.setattr(measure, "choose_z", None)
+    assert accuracy(replace(job, methods=["bd-cspn"]))[0] == first[2:]
+    with pytest.raises(TypeError):
+        accuracy(replace(job, methods=["bd-cspn", "bd-i"]))
 
 
 def test_z_is_chosen_with_at_most_the_ways_of_the_validation_classes(job):

@@ -32,8 +32,9 @@ from protorect.paper.experiments import (
     with_networks,
 )
 from protorect.paper.feature_sets import FeatureFolder
+from protorect.paper.measure import Known
 from protorect.paper.networks import named_networks
-from protorect.paper.record import Record, load_records
+from protorect.paper.record import Record, earlier_record, load_records
 from protorect.report.page import render_html
 
 
@@ -53,7 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     folder("--data", default="data", help="folder of packed data sets, for tft (%(default)s)")
     folder("--runs", default="runs", help="folder of training runs, for tft (%(default)s)")
     add_parameters(parser, MeasurementOptions)
-    folder("--results", help="write NAME.json for each experiment")
+    folder(
+        "--results",
+        help="write NAME.json for each experiment; numbers of features that are not there are kept",
+    )
     folder("--from-results", help="measure nothing, show the results in this folder")
     add("--html", type=Path, metavar="PAGE.html", help="write one HTML page")
     folder("--docs", help="write results.md, weights.md and their figures")
@@ -101,11 +105,10 @@ def _records(
     if options.from_results is not None:
         return load_records(options.from_results)
     records, measured = [], MeasurementOptions(**given(options, MeasurementOptions))
+    earlier, known = _earlier(chosen, options.results, measured.seed), Known()
     for experiment in chosen:
-        if options.results is not None:
-            check_writable(options.results / f"{experiment.name}.json")
         with progress_bar(experiment.name) as progress:
-            record = run_experiment(experiment, folder, measured, progress)
+            record = run_experiment(experiment, folder, measured, progress, known)
         if record is None:
             print(
                 f"{experiment.name}: no features in {options.features}; "
@@ -113,10 +116,24 @@ def _records(
                 file=sys.stderr,
             )
             continue
+        if experiment.name in earlier:
+            record = record.with_earlier(earlier[experiment.name])
         records.append(record)
         if options.results is not None:
             print(record.save(options.results))
     return records
+
+
+def _earlier(chosen: list[Experiment], results: Path | None, seed: int) -> dict[str, Record]:
+    """What the results folder already holds; an error before the work if it cannot be kept."""
+    earlier: dict[str, Record] = {}
+    if results is None:
+        return earlier
+    for experiment in chosen:
+        check_writable(results / f"{experiment.name}.json")
+        if record := earlier_record(results, experiment.name, seed):
+            earlier[experiment.name] = record
+    return earlier
 
 
 def _list(chosen: list[Experiment], folder: FeatureFolder) -> None:

@@ -1,8 +1,9 @@
 """Train a backbone with a cosine classifier on the base classes, as the paper does.
 
 PACKED is a folder that `protorect prepare` made. Settings, listed below, come from the defaults
-(the paper's recipe), then a TOML file, then --set; the last one counts. --resume continues an
-interrupted run and reaches the same weights as without the interruption.
+(what the paper states, our choice where it is silent), then a TOML file, then --set; the last one
+counts. --resume continues an interrupted run and reaches the same weights as without the
+interruption.
 
 To split every batch over several processes or machines (on CUDA, one device each), use torchrun:
   torchrun --nproc-per-node 2 -m protorect train PACKED --out RUN --device cuda

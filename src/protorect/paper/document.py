@@ -6,12 +6,13 @@ from dataclasses import replace
 from protorect.core.statistics import Estimate
 from protorect.methods import PICTURE_METHODS
 from protorect.paper.experiments import EXPERIMENTS, Experiment
-from protorect.paper.feature_sets import SPLITS, FeatureFolder, FeatureSet
+from protorect.paper.feature_sets import DATASETS, SPLITS, FeatureFolder, FeatureSet
 from protorect.paper.figures import paper_figures
+from protorect.paper.own_tables import further_runs, not_in_paper, same_network, side_by_side
 from protorect.paper.published import SHOTS, load_toml, published_tables, published_values
 from protorect.paper.record import ByKey, Record, measured_by_key
 from protorect.paper.robust import robust_figures
-from protorect.paper.tables import agreement_counts, comparison, is_measured, not_in_paper, ranks
+from protorect.paper.tables import agreement_counts, comparison, is_measured, ranks
 from protorect.paper.texts import feature_set_name, prose, system_name
 from protorect.paper.weighting import weighting_elements
 from protorect.report.page import Element, Listing, Page, Section, render_markdown
@@ -68,6 +69,7 @@ def paper_page(
     """Every table and figure: published, measured, or with the commands that are missing."""
     how_to_read = [prose("how to read accuracies"), prose("how to read weights")]
     first = Section("How to read this", how_to_read)
+    gaps = Section("What the paper leaves open", [load_toml("experiments.toml")["gaps"]])
     cited = {"Meta-Dataset": "triantafillou2020meta"}
     for table in published_tables().values():
         cited |= {system_name(row.key.system): row.cite for row in table.rows if row.cite}
@@ -75,13 +77,14 @@ def paper_page(
     systems = {system: citations[cite] for system, cite in sorted(cited.items())}
     compared = Section("Compared systems", [systems])
     lead = _lead(measured_by_key(records))
-    return Page(prose("title"), lead, [first, *sections, compared, *links])
+    missing = Section("Not measured", _not_measured(records))
+    return Page(prose("title"), lead, [first, gaps, *sections, missing, compared, *links])
 
 
 def _lead(measured: ByKey) -> str:
     """How many numbers the paper prints, and how many of the measured ones agree."""
     total, texts = len(published_values()), []
-    for system in ("cspn", "bd-cspn", "bd-cspn-classes"):
+    for system in ("cspn", "bd-cspn:z=8", "bd-cspn-classes:z=8"):
         counts = agreement_counts(measured, system)
         if counts:
             values = {"system": system_name(system), "counts": counts, "total": counts.total()}
@@ -92,30 +95,41 @@ def _lead(measured: ByKey) -> str:
 
 
 def _section(chosen: Experiment, record: Record | None, measured: ByKey) -> Section:
-    """Protocol, published tables, what was measured, and the commands for what was not."""
+    """Protocol, published tables, what was measured, and what was not."""
     tables = [published_tables()[number] for number in [*chosen.tables, *chosen.more_tables]]
     elements: list[Element] = [chosen.protocol, *(comparison(one, measured) for one in tables)]
+    if chosen.same_network:
+        elements += same_network(chosen.same_network, measured)
+    if chosen.versions:
+        elements += side_by_side(chosen.versions, measured)
     if chosen.name == "meta-dataset":
         elements += ranks(published_tables()[14], measured)
+    if chosen.remark and record:
+        elements.append(prose(chosen.remark))
     if record:
-        elements += _results(chosen, record)
-    missing = [one for one in chosen.feature_sets if one not in _measured_sets(record)]
+        elements += _results(chosen, record, measured)
+    missing = [one.name for one in chosen.feature_sets if one not in _measured_sets(chosen, record)]
     if missing:
-        elements.append(_commands("not measured", chosen, missing, SPLITS))
+        elements.append(prose("not measured", names=", ".join(missing)))
     return Section(chosen.title, elements)
 
 
-def _results(chosen: Experiment, record: Record) -> list[Element]:
+def _results(chosen: Experiment, record: Record, measured: ByKey) -> list[Element]:
     """What follows the published tables: further tables, figures and details."""
     elements: list[Element] = []
+    sets = _measured_sets(chosen, record)
+    order = {features.name: number for number, features in enumerate(sets)}
+    known = [one for one in record.measured if one.feature_set in order]
+    numbers = sorted(known, key=lambda one: order[one.feature_set])
     if chosen.name == "weights":
         elements.append(prose("weights question"))
     elif chosen.name != "figures":
         tables = [published_tables()[number] for number in chosen.tables]
-        elements += not_in_paper(record.measured, tables)
-    for features in _measured_sets(record):
+        shown = [one for one in numbers if one.dataset not in chosen.versions[1:]]
+        elements += [*not_in_paper(shown, tables, measured), *further_runs(numbers)]
+    for features in sets:
         if chosen.name == "robust":
-            elements += robust_figures(record.measured, features)
+            elements += robust_figures(numbers, features)
         elif chosen.name == "figures":
             elements += paper_figures(record.figure_data[features.name], features)
         elif chosen.name == "weights":
@@ -129,7 +143,7 @@ def _fine_tuned(chosen: Experiment, record: Record) -> list[Element]:
     header = ["data set", "episodes", *(f"{shot}-shot minus CSPN" for shot in SHOTS)]
     for method in chosen.picture_methods:
         system, rows, missing = system_name(method), [], []
-        for features in _measured_sets(record):
+        for features in _measured_sets(chosen, record):
             data = record.figure_data.get(features.name, {}).get(method)
             if data is None:
                 missing.append(features)
@@ -139,31 +153,50 @@ def _fine_tuned(chosen: Experiment, record: Record) -> list[Element]:
         if rows:
             elements.append(Table(prose("fine-tuned caption", system=system), header, rows))
         if missing:
-            heading = "fine-tuning not measured"
-            elements.append(_commands(heading, chosen, missing, (), system=system))
+            names = ", ".join(one.name for one in missing)
+            caption = prose("fine-tuning not measured", system=system, names=names)
+            elements.append(_commands(caption, [chosen.name], missing, ()))
     return elements
 
 
-def _measured_sets(record: Record | None) -> list[FeatureSet]:
-    """The feature sets of a record, each once."""
-    files = record.features if record else ()
-    test = (one for one in files if one.get("split") != "val")
-    return list(
-        dict.fromkeys(FeatureSet(one["data"], one.get("network", one["backbone"])) for one in test)
-    )
+def _measured_sets(chosen: Experiment, record: Record | None) -> list[FeatureSet]:
+    """The feature sets of a record: those of the experiment in their order, then other networks."""
+    names = record.feature_sets if record else []
+    listed, measured = chosen.feature_sets, record.measured if record else ()
+    datasets = {one.dataset for one in listed}
+    found = (FeatureSet(one.dataset, one.backbone, one.run) for one in measured)
+    others = (one for one in found if one.dataset in datasets and one not in listed)
+    return [one for one in listed if one.name in names] + list(dict.fromkeys(others))
+
+
+def _not_measured(records: Sequence[Record]) -> list[Element]:
+    """The commands for every feature set that is missing, those that are out of reach last."""
+    by_name = {one.experiment: one for one in records}
+    missing: dict[FeatureSet, list[str]] = {}
+    for chosen in EXPERIMENTS.values():
+        for one in chosen.feature_sets:
+            if one not in _measured_sets(chosen, by_name.get(chosen.name)):
+                missing.setdefault(one, []).append(chosen.name)
+    elements: list[Element] = []
+    for heading in ("within reach", "out of reach"):
+        sets = [one for one in missing if _out_of_reach(one) == (heading == "out of reach")]
+        if sets:
+            names = list(dict.fromkeys(name for one in sets for name in missing[one]))
+            elements.append(_commands(prose(heading), names, sets, SPLITS))
+    return elements
+
+
+def _out_of_reach(features: FeatureSet) -> bool:
+    """Whether its pictures, or the time to train its network, are not to be had here."""
+    return "missing" in DATASETS[features.dataset] or features.backbone == "wrn28-10"
 
 
 def _commands(
-    heading: str,
-    chosen: Experiment,
-    missing: Sequence[FeatureSet],
-    splits: Sequence[str],
-    **values: str,
+    caption: str, names: Sequence[str], missing: Sequence[FeatureSet], splits: Sequence[str]
 ) -> Listing:
-    """The commands that make these features and then run the experiment, below a caption."""
-    caption = prose(heading, names=", ".join(one.name for one in missing), **values)
+    """The commands that make these features and then run the experiments, below a caption."""
     make = FeatureFolder().commands([(features, splits) for features in missing])
-    return Listing(caption, [*make, f"protorect paper {chosen.name} --results results/paper"])
+    return Listing(caption, [*make, f"protorect paper {' '.join(names)} --results results/paper"])
 
 
 def _details(record: Record) -> dict[str, str]:

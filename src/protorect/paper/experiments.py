@@ -15,6 +15,7 @@ from protorect.paper.measure import (
     EPISODES,
     FINE_TUNED_EPISODES,
     Job,
+    Known,
     Setting,
     accuracy,
     fine_tuning,
@@ -59,6 +60,9 @@ class Experiment:
     settings: Sequence[Setting]
     measure: str = "accuracy"
     more_tables: Sequence[int] = ()
+    same_network: str = ""
+    versions: Sequence[str] = ()
+    remark: str = ""
 
     @property
     def picture_methods(self) -> list[str]:
@@ -76,13 +80,12 @@ def _settings(
     backbones: list[str],
     ways: Sequence[int] = (5,),
     distractors: Sequence[int] = (0,),
+    runs: Sequence[str] = ("",),
     episodes: int = EPISODES,
 ) -> list[Setting]:
-    """Every combination of data sets, backbones, ways and numbers of distractor classes."""
-    return [
-        Setting(FeatureSet(dataset, backbone), way, episodes, n_distractors)
-        for dataset, backbone, way, n_distractors in product(datasets, backbones, ways, distractors)
-    ]
+    """Every combination of data sets, backbones, runs, ways and numbers of distractor classes."""
+    sets = [FeatureSet(*names) for names in product(datasets, backbones, runs)]
+    return [Setting(one, way, episodes, n) for one, way, n in product(sets, ways, distractors)]
 
 
 EXPERIMENTS = {
@@ -113,8 +116,13 @@ def run(
     folder: FeatureFolder,
     options: MeasurementOptions = DEFAULT_OPTIONS,
     progress: Progress | None = None,
+    known: Known | None = None,
 ) -> Record | None:
-    """Run an experiment on the feature sets that are in the folder; None if there are none."""
+    """Run an experiment on the feature sets that are in the folder; None if there are none.
+
+    `known` is what earlier experiments measured in the same folder with the same options.
+    """
+    known = Known() if known is None else known
     start = time.perf_counter()
     numbers: list[Measurement] = []
     files, figures = [], {}
@@ -128,7 +136,7 @@ def run(
             if setting.feature_set == feature_set
         ]
         limits = options.seed, options.fine_tuned_episodes
-        job = Job(val, test, folder, chosen.methods, settings, *limits, progress)
+        job = Job(val, test, folder, chosen.methods, settings, *limits, progress, known)
         measured, data = _MEASURES[chosen.measure](job)
         trained_on = folder.trained_on(feature_set, test)
         numbers += [replace(one, trained_on=trained_on) for one in measured]

@@ -5,7 +5,10 @@ by `protorect extract`. The manifest in the file must agree with the file's name
 test features must come from the same weights. In the place of a backbone there may be the name of a
 network that is not trained on the data set, such as `meta-omniglot-mini-conv64-test.npz`.
 Fine-tuning a network also needs the packed pictures and the training run; they are expected in two
-more folders, under names such as `omniglot` and `omniglot-conv64`.
+more folders, under names such as `omniglot` and `omniglot-conv64`. Weights that come with the
+package need no run.
+
+`datasets` in experiments.toml says how the data sets of the paper are prepared.
 """
 
 import hashlib
@@ -18,32 +21,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect.backbones.pretrained import pretrained_weights
 from protorect.backbones.registry import BACKBONES
+from protorect.backbones.weights import TrainedBackbone
 from protorect.embedding.store import read_provenance
 from protorect.errors import DataError
 from protorect.evaluation.features import read_features
 from protorect.evaluation.fine_tuned import Pictures
 from protorect.paper.networks import Network
+from protorect.paper.published import load_toml
 
 SPLITS = ("val", "test")
 _PROVENANCE = ("data", "split", "crop", "backbone", "weights", "pictures", "precision")
-# Data sets without validation classes, and the one whose validation classes are used instead.
-_VALIDATION = {"meta-traffic-sign": "meta-vgg-flower"}
-
-
-class _Prepared(NamedTuple):
-    """How a data set is prepared that is not called as `protorect prepare` calls it."""
-
-    dataset: str
-    options: str = ""
-    crops: frozenset[str] = frozenset()  # which crops its features may have; empty for any
-
-
-_PREPARED = {
-    "cub": _Prepared("cub", crops=frozenset({"boxes", "before"})),
-    "cub-whole": _Prepared("cub", " --crop none", frozenset({"none"})),
-    "meta-ilsvrc-2012": _Prepared("meta-ilsvrc-2012", " --split ILSVRC_2012_SPLITS.json"),
-}
+DATASETS: dict[str, dict[str, str]] = load_toml("experiments.toml")["datasets"]
 
 
 class FeatureSet(NamedTuple):
@@ -51,21 +41,27 @@ class FeatureSet(NamedTuple):
 
     dataset: str
     backbone: str
+    run: str = ""  # a further training of the same backbone, such as "seed1" or "paper"
 
     @property
-    def prepared(self) -> _Prepared:
-        """How the data set is prepared."""
-        return _PREPARED.get(self.dataset, _Prepared(self.dataset))
+    def data(self) -> str:
+        """Name of the data set in the catalogue."""
+        return DATASETS[self.dataset].get("data", self.dataset)
 
     @property
     def validation(self) -> "FeatureSet":
         """The features on whose validation classes Z is chosen."""
-        return self._replace(dataset=_VALIDATION.get(self.dataset, self.dataset))
+        return self._replace(dataset=DATASETS[self.dataset].get("validation", self.dataset))
+
+    @property
+    def recipe(self) -> str:
+        """How its recipe and its packaged weights are called, such as "mini-conv64"."""
+        return self._named(DATASETS[self.dataset].get("recipe", self.dataset))
 
     @property
     def name(self) -> str:
-        """How its files and its training run are called, such as "omniglot-conv64"."""
-        return f"{self.dataset}-{self.backbone}"
+        """How its files and its training run are called, such as "omniglot-conv64-seed1"."""
+        return self._named(self.dataset)
 
     @property
     def pretrained(self) -> bool:
@@ -75,6 +71,9 @@ class FeatureSet(NamedTuple):
     def file(self, split: str) -> str:
         """Name of the file of a split."""
         return f"{self.of(split).name}-{split}.npz"
+
+    def _named(self, dataset: str) -> str:
+        return "-".join(filter(None, (dataset, self.backbone, self.run)))
 
     def of(self, split: str) -> "FeatureSet":
         """The feature set that this split is taken from."""
@@ -98,7 +97,7 @@ class FeatureFile:
         digest.update("\n".join(map(str, self.labels.tolist())).encode())
         origin = {name: self.manifest[name] for name in _PROVENANCE if name in self.manifest}
         if self.feature_set is not None:
-            dataset, network = self.feature_set
+            dataset, network, _ = self.feature_set
             origin |= {"data": dataset}  # which of those that are prepared from the same pictures
             if network != origin.get("backbone"):
                 origin["network"] = network
@@ -132,15 +131,16 @@ class FeatureFolder:
         """Where the packed pictures are expected."""
         return self.data / features.dataset
 
-    def network(self, features: FeatureSet) -> Path:
-        """Where the training run is expected, or the source of a network that has weights."""
-        return Path(self.source(features)) if features.pretrained else self.runs / features.name
+    def packaged(self, features: FeatureSet) -> str | None:
+        """Source of a network that has weights; None where there is a run, or one is needed."""
+        if features.pretrained:
+            return self.networks.get(features.backbone, Network.of(features.backbone)).source
+        known = features.recipe in pretrained_weights()
+        return features.recipe if known and not (self.runs / features.name).exists() else None
 
-    def source(self, features: FeatureSet) -> str:
-        """The source of the network as `protorect extract` takes it."""
-        if not features.pretrained:
-            return str(self.runs / features.name)
-        return self.networks.get(features.backbone, Network.of(features.backbone)).source
+    def network(self, features: FeatureSet) -> str:
+        """The network as `protorect extract` takes it: the training run, or its source."""
+        return self.packaged(features) or str(self.runs / features.name)
 
     def trained_on(self, features: FeatureSet, test: FeatureFile) -> str | None:
         """What the network was trained on, if it is not trained on the data set itself."""
@@ -150,37 +150,43 @@ class FeatureFolder:
         return network.trained_on(str(test.manifest.get("weights")))
 
     def has_pictures(self, features: FeatureSet) -> bool:
-        """Whether the packed pictures and the training run exist."""
-        network = features.pretrained or self.network(features).exists()
-        return network and self.packed(features).exists()
+        """Whether the packed pictures and the network that made the features exist."""
+        if not self.packed(features).exists():
+            return False
+        name = self.packaged(features)
+        if name is None or features.pretrained:
+            return name is not None or Path(self.network(features)).exists()
+        stored = read_provenance(self.path / features.file("test"))
+        return stored.get("weights") == TrainedBackbone.load(name).digest
 
     def pictures(self, features: FeatureSet) -> Pictures:
         """Load the network and the pictures of the test features; raise DataError for others."""
         path = self.path / features.file("test")
         return Pictures.behind(path, self.network(features), self.packed(features))
 
+    def steps(
+        self, features: FeatureSet, splits: Sequence[str], root: str | None = None
+    ) -> list[list[str]]:
+        """Arguments of `protorect` that prepare the pictures in `root`, train, extract splits."""
+        network, steps = self.network(features), []
+        for one in dict.fromkeys(features.of(split) for split in splits or ("test",)):
+            options = DATASETS[one.dataset].get("options", "").split()
+            source = root or one.data.upper().replace("-", "_")
+            steps.append(["prepare", one.data, source, *options, "--out", str(self.packed(one))])
+        if not self.packaged(features):
+            steps.append(
+                ["train", str(self.packed(features)), *_recipe(features), "--out", network]
+            )
+        for split in splits:
+            packed, out = str(self.packed(features.of(split))), self.path / features.file(split)
+            steps.append(["extract", network, packed, "--split", split, "--out", str(out)])
+        return steps
+
     def commands(self, missing: Sequence[tuple[FeatureSet, Sequence[str]]]) -> list[str]:
         """Commands that prepare the data, train and extract these splits of these feature sets."""
-        prepare, train, extract = [], [], []
-        for features, splits in missing:
-            for one in dict.fromkeys(features.of(split) for split in splits or ("test",)):
-                prepare.append(self._prepare_command(one))
-            network = shlex.quote(self.source(features))
-            if not features.pretrained:
-                config = Path("configs") / f"{features.name}.toml"
-                recipe = (
-                    f"--config {config}" if config.exists() else f"--backbone {features.backbone}"
-                )
-                train.append(f"protorect train {self.packed(features)} {recipe} --out {network}")
-            for split in splits:
-                packed, out = self.packed(features.of(split)), self.path / features.file(split)
-                extract.append(f"protorect extract {network} {packed} --split {split} --out {out}")
-        return list(dict.fromkeys([*prepare, *train, *extract]))
-
-    def _prepare_command(self, features: FeatureSet) -> str:
-        dataset, options, _ = features.prepared
-        root = dataset.upper().replace("-", "_")
-        return f"protorect prepare {dataset} {root}{options} --out {self.packed(features)}"
+        steps = [step for features, splits in missing for step in self.steps(features, splits)]
+        steps.sort(key=lambda step: ("prepare", "train", "extract").index(step[0]))
+        return list(dict.fromkeys(shlex.join(["protorect", *step]) for step in steps))
 
     def _load_split(self, wanted: FeatureSet, split: str) -> FeatureFile:
         features = wanted.of(split)
@@ -190,8 +196,7 @@ class FeatureFolder:
             raise DataError(
                 f"{path} does not say what made it. Write it with `protorect extract`, which does."
             )
-        dataset, _, crops = features.prepared
-        expected = {"data": dataset, "split": split}
+        expected = {"data": features.data, "split": split}
         if features.backbone in BACKBONES:
             expected["backbone"] = features.backbone
         for name, value in expected.items():
@@ -200,11 +205,21 @@ class FeatureFolder:
                     f"{path}: its {name} is {manifest.get(name)!r}, not {value!r} as its name "
                     "says. Remove it, or extract it again from the right run."
                 )
-        crop = manifest.get("crop")
-        if crops and crop is not None and crop not in crops:
+        options, crop = DATASETS[features.dataset].get("options", ""), manifest.get("crop")
+        if crop and "--crop" in options and (crop == "none") != ("none" in options):
             raise DataError(
-                f"{path}: its pictures have crop {crop!r}; {features.dataset} has "
-                f"{' or '.join(sorted(crops))}. Remove it, or extract it from the right pictures."
+                f"{path}: its pictures have crop {crop!r}; {features.dataset} is prepared with "
+                f"{options}. Remove it, or extract it from the right pictures."
             )
         rows, labels, groups = read_features(path)
         return FeatureFile(path.name, rows, labels, manifest, features, groups)
+
+
+def _recipe(features: FeatureSet) -> list[str]:
+    """Options of `protorect train`: the committed recipe, and the seed of a run of another seed."""
+    seed = features.run.removeprefix("seed") if features.run.startswith("seed") else ""
+    name = features._replace(run="").recipe if seed else features.recipe
+    config = Path("configs") / f"{name}.toml"
+    known = config.exists()
+    recipe = ["--config", str(config)] if known else ["--backbone", features.backbone]
+    return [*recipe, "--set", f"seed={seed}"] if seed else recipe

@@ -92,13 +92,20 @@ def accuracy_over_z(
 ) -> tuple[ByShot, Curves, dict[str, Any]]:
     """Evaluate methods, CSPN among them, and BD_i-CSPN for every Z; return the data of Fig. 2, too.
 
-    The data includes the accuracy that eq. (25) expects, fitted to the accuracies of CSPN.
+    The data includes the accuracy that eq. (25) expects, with one coefficient fitted to the 1-shot
+    and the 5-shot accuracy of CSPN, as in the paper, and with one for each shot.
     """
     results, curves = sweep(features, labels, methods, ("bd-i:z=", Z), episodes, progress)
     moments = class_moments(features, labels)
-    eta = accuracy_coefficient(moments, {k: results["cspn", k].accuracy for k in SHOTS})
-    expected = {str(k): expected_accuracy(moments, eta, k, Z).tolist() for k in SHOTS}
-    data = {"z": list(Z), **asdict(moments), "eta": eta, "expected": expected}
+    cspn = {k: results["cspn", k].accuracy for k in SHOTS}
+    data: dict[str, Any] = {"z": list(Z), **asdict(moments)}
+    data |= {"eta": accuracy_coefficient(moments, cspn), "expected": {}}
+    data |= {"eta_by_shot": {}, "expected_by_shot": {}}
+    for k in SHOTS:
+        own = accuracy_coefficient(moments, {k: cspn[k]})
+        data["expected"][str(k)] = expected_accuracy(moments, data["eta"], k, Z).tolist()
+        data["eta_by_shot"][str(k)] = own
+        data["expected_by_shot"][str(k)] = expected_accuracy(moments, own, k, Z).tolist()
     for name in WEIGHTINGS:
         data[name] = {str(shot): accuracy_data(curves[name, shot]) for shot in SHOTS}
     return results, curves, data
@@ -212,7 +219,8 @@ def against_z(data: Mapping[str, Any], where: str) -> list[Element]:
     texts: dict[str, list[str]] = {weighting: [] for weighting in WEIGHTING_NAMES}
     for weighting, k in product(WEIGHTING_NAMES, map(str, SHOTS)):
         accuracy, ci95 = data[weighting][k]["accuracy"], data[weighting][k]["ci95"]
-        curve = Curve(f"{k}-shot", data["z"], accuracy, ci95, data["expected"][k])
+        theories = data["expected"][k], data["expected_by_shot"][k]
+        curve = Curve(f"{k}-shot", data["z"], accuracy, ci95, *theories)
         curves[weighting].append(curve)
         best = {"best": max(accuracy), "best_z": data["z"][accuracy.index(max(accuracy))]}
         texts[weighting].append(prose("against Z curve", shot=k, start=accuracy[0], **best))
@@ -222,4 +230,4 @@ def against_z(data: Mapping[str, Any], where: str) -> list[Element]:
         svg = accuracy_against_z(curves[weighting], f"{where}: {name}", limits)
         values = {"where": where, "weighting": name, "curves": " ".join(texts[weighting])}
         figures.append(figure(svg, "against Z", **values))
-    return [figures, prose("theory", **data)]
+    return [figures, prose("theory", **data, own=list(data["eta_by_shot"].values()))]

@@ -1,7 +1,7 @@
 """Accuracies by the paper's protocol: choose Z on validation classes, evaluate on test classes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ QUERY = 15
 EPISODES = 600
 FINE_TUNED_EPISODES = 100  # each trains a network: seconds for small ones, minutes for large ones
 VALIDATION_WAY = 200  # at most: more ways are slow, and Omniglot has 688 validation classes
-MANY_WAYS = 100  # from here on few episodes hold enough queries
-FEW_EPISODES = 30
+VALIDATION_CLASSES = 5 * EPISODES  # in all validation episodes: with more ways fewer hold enough
+FEWEST_EPISODES = 30
 
 Measured = tuple[list[Measurement], dict[str, Any]]  # numbers, and the data of figures
 
@@ -40,8 +40,9 @@ class Setting:
     @property
     def validation(self) -> tuple[int, int]:
         """Ways and number of the episodes that Z is chosen on."""
-        most = EPISODES if self.way < MANY_WAYS else FEW_EPISODES
-        return min(self.way, VALIDATION_WAY), min(self.episodes, most)
+        way = min(self.way, VALIDATION_WAY)
+        enough = max(VALIDATION_CLASSES // way, FEWEST_EPISODES)
+        return way, min(self.episodes, enough, EPISODES)
 
     def measurement(
         self,
@@ -53,15 +54,32 @@ class Setting:
         quantity: str = "accuracy",
     ) -> Measurement:
         """The measurement of a method in this setting, with the options chosen for it."""
-        task = (*self.feature_set, method, self.way, shot, QUERY, self.episodes)
+        dataset, backbone, run = self.feature_set
         return Measurement(
-            *task,
+            dataset,
+            backbone,
+            method,
+            self.way,
+            shot,
+            QUERY,
+            self.episodes,
             value=value,
             ci95=None if np.isnan(ci95) else ci95,
             z=z_text(chosen["z"]) if chosen else None,
             distractors=self.distractors,
             quantity=quantity,
+            run=run,
         )
+
+
+@dataclass(frozen=True)
+class Known:
+    """What several experiments have in common, measured once."""
+
+    accuracies: dict[tuple[Setting, str], list[Measurement]] = field(default_factory=dict)
+    choices: dict[tuple[FeatureSet, tuple[int, int], str], list[Choice]] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True)
@@ -76,15 +94,24 @@ class Job:
     seed: int = 0
     fine_tuned: int = FINE_TUNED_EPISODES  # number of episodes in which networks are fine-tuned
     progress: Progress | None = None
+    known: Known = field(default_factory=Known)
 
     def choose_z(self, setting: Setting) -> list[Choice]:
         """Choose Z for each method and shot on validation episodes without distractors."""
+        keys = {name: (setting.feature_set, setting.validation, name) for name in self.methods}
+        new = [name for name, key in keys.items() if key not in self.known.choices]
+        chosen = self._choose_z(setting, new) if new else []
+        for name in new:
+            self.known.choices[keys[name]] = [one for one in chosen if one.method == name]
+        return [one for key in keys.values() for one in self.known.choices[key]]
+
+    def _choose_z(self, setting: Setting, methods: Sequence[str]) -> list[Choice]:
         way, episodes = setting.validation
         with naming(self.val.name):
             return choose_z(
                 self.val.features,
                 self.val.labels,
-                self.methods,
+                methods,
                 groups=self.val.groups,
                 shot=SHOTS,
                 way=min(way, len(np.unique(self.val.labels))),
@@ -111,21 +138,21 @@ class Job:
 
 def accuracy(job: Job) -> Measured:
     """Accuracy of each method in each setting, at 1 and 5 shots, with the Z chosen for it."""
-    numbers = []
-    choices: dict[tuple[int, int], list[Choice]] = {}  # settings may share their validation
+    known = job.known.accuracies
     table = FeatureTable.of(job.test.features, job.test.labels)
-    methods = chosen_methods(job.methods)
     for setting in job.settings:
-        if setting.validation not in choices:
-            choices[setting.validation] = job.choose_z(setting)
-        chosen = choices[setting.validation]
-        episodes = job.sample_episodes(setting)
-        results = evaluate_chosen(table, methods, chosen, SHOTS, episodes, job.progress)
-        numbers += [
-            setting.measurement(one.method, one.shot, one.accuracy, one.ci95, one.chosen)
-            for one in results
-        ]
-    return numbers, {}
+        new = [name for name in job.methods if (setting, name) not in known]
+        if new:
+            choices = replace(job, methods=new).choose_z(setting)
+            episodes, methods = job.sample_episodes(setting), chosen_methods(new)
+            results = evaluate_chosen(table, methods, choices, SHOTS, episodes, job.progress)
+            for one in results:
+                number = setting.measurement(
+                    one.method, one.shot, one.accuracy, one.ci95, one.chosen
+                )
+                known.setdefault((setting, one.method), []).append(number)
+    wanted = [(setting, name) for setting in job.settings for name in job.methods]
+    return [number for one in wanted for number in known[one]], {}
 
 
 def fine_tuning(job: Job) -> Measured:

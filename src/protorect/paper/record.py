@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +12,7 @@ from protorect._utils.documents import COUNT, read_json
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
 from protorect.errors import DataError
+from protorect.paper.feature_sets import FeatureSet
 from protorect.paper.networks import PAPER_SOURCE
 from protorect.paper.published import Key, Value
 
@@ -25,7 +26,7 @@ _RECORD = {
     "seed": COUNT,
     "seconds": float,
     "features": [dict.fromkeys(("file", "sha256", "data", "backbone", "weights"), str)],
-    "measured": [_MEASUREMENT | {"distractors?": COUNT, "quantity?": str}],
+    "measured": [_MEASUREMENT | {"distractors?": COUNT, "quantity?": str, "run?": str}],
     "drawings": {str: dict},
     "versions": {str: str},
 }
@@ -48,6 +49,12 @@ class Measurement:
     distractors: int = 0
     quantity: str = "accuracy"
     trained_on: str | None = None  # data set of a network that was not trained on `dataset`
+    run: str = ""  # of the backbone, such as "seed1"; the others are compared with the paper
+
+    @property
+    def feature_set(self) -> str:
+        """Name of the feature set, with which the names of its files begin."""
+        return FeatureSet(self.dataset, self.backbone, self.run).name
 
     @property
     def key(self) -> Key:
@@ -104,6 +111,34 @@ class Record:
             **{name: content[name] for name in ("experiment", "seed", "seconds", "versions")},
         )
 
+    @property
+    def feature_sets(self) -> list[str]:
+        """Names of the feature sets, each once."""
+        test = (one for one in self.features if one.get("split") != "val")
+        return list(dict.fromkeys(map(_feature_set, test)))
+
+    def with_earlier(self, earlier: "Record") -> "Record":
+        """Add what an earlier record measured on other feature sets."""
+        kept = set(earlier.feature_sets) - set(self.feature_sets)
+        if not kept:
+            return self
+        own = {one["file"] for one in self.features}
+        files = [one for one in earlier.features if one["file"] not in own]
+        measured = [one for one in earlier.measured if one.feature_set in kept]
+        data = {name: one for name, one in earlier.figure_data.items() if name in kept}
+        names = dict.fromkeys([*earlier.versions, *self.versions])
+        both = {
+            name: [record.versions[name] for record in (earlier, self) if name in record.versions]
+            for name in names
+        }
+        return replace(
+            self,
+            features=(*files, *self.features),
+            measured=(*measured, *self.measured),
+            figure_data={**data, **self.figure_data},
+            versions={name: ", ".join(dict.fromkeys(numbers)) for name, numbers in both.items()},
+        )
+
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `<experiment>.json` into a folder."""
         path = Path(folder) / f"{self.experiment}.json"
@@ -111,16 +146,41 @@ class Record:
         return path
 
 
+def load_record(path: Path) -> Record:
+    """The result in a file."""
+    remedy, fault = "Measure it again, or remove it.", "is not a result of `protorect paper`"
+    return Record.from_content(read_json(path, _RECORD, remedy, fault))
+
+
 def load_records(folder: str | os.PathLike[str]) -> list[Record]:
     """All results in a folder, in the order of their file names."""
     paths = sorted(Path(folder).glob("*.json"))
     if not paths:
         raise DataError(f"{Path(folder)} holds no results; `protorect paper --results` makes some.")
-    remedy, fault = "Measure it again, or remove it.", "is not a result of `protorect paper`"
-    return [Record.from_content(read_json(path, _RECORD, remedy, fault)) for path in paths]
+    return list(map(load_record, paths))
+
+
+def earlier_record(folder: Path, experiment: str, seed: int) -> Record | None:
+    """The result that a folder already holds; DataError if its episodes had another seed."""
+    path = folder / f"{experiment}.json"
+    earlier = load_record(path) if path.exists() else None
+    if earlier is not None and earlier.seed != seed:
+        raise DataError(
+            f"{path} was measured with seed {earlier.seed}, not {seed}. Give that --seed, or "
+            "another --results."
+        )
+    return earlier
 
 
 def measured_by_key(records: Iterable[Record]) -> dict[tuple[Key, int], Measurement]:
-    """Every measured number by key and shot; experiments that share one measure the same."""
+    """Every measured number by key and shot; experiments that share one measure the same.
+
+    Further runs of a backbone, which differ in seed or recipe, are left out.
+    """
     ordered = sorted(records, key=lambda record: record.experiment)
-    return {(one.key, one.shot): one for record in ordered for one in record.measured}
+    numbers = (one for record in ordered for one in record.measured if not one.run)
+    return {(one.key, one.shot): one for one in numbers}
+
+
+def _feature_set(file: Mapping[str, Any]) -> str:
+    return str(file["file"]).rsplit("-", 1)[0]

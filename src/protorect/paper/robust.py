@@ -81,8 +81,8 @@ def mean_average_precision(scores: Tensor, query_way: Tensor) -> Tensor:
 
 
 def robust_figures(numbers: Sequence[Measurement], features: FeatureSet) -> list[Element]:
-    """The robust test as bars: accuracy and mAP, for one feature set."""
-    own = [one for one in numbers if (one.dataset, one.backbone) == features]
+    """The robust test as bars: accuracy and mAP, for one feature set, with the paper's Z."""
+    own = [one for one in numbers if one.feature_set == features.name and one.z is None]
     own.sort(key=lambda one: one.distractors)
     where = feature_set_name(features)
     return [[_robust(own, where, shot, name) for shot in SHOTS] for name in QUANTITIES]

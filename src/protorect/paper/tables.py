@@ -2,23 +2,46 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from statistics import mean
+from typing import NamedTuple
 
-from protorect.paper.published import SHOTS, Key, PublishedTable, Value, load_toml, published_values
+from protorect.paper.published import (
+    SHOTS,
+    Key,
+    PublishedTable,
+    Row,
+    Value,
+    load_toml,
+    published_values,
+)
 from protorect.paper.record import ByKey, Measurement
-from protorect.paper.texts import DATASETS, WEIGHTING_NAMES, common_names, prose, row_names
+from protorect.paper.texts import BACKBONES, DATASETS, SYSTEMS, WEIGHTING_NAMES, prose, row_names
 from protorect.report.page import Element
 from protorect.report.table import Table
 
-# Published system: the methods compared with it, which are our version of it and a variant.
+# Published system: the methods compared with it, our version of it and variants. Z is the paper's
+# 8, or chosen on validation classes.
 VARIANTS = {
-    "bd-cspn": ("bd-cspn", "bd-cspn-classes"),
-    "bd-i": ("bd-i", "bd-i:weighting=classes"),
+    "bd-cspn": ("bd-cspn:z=8", "bd-cspn", "bd-cspn-classes:z=8", "bd-cspn-classes"),
+    "bd-i": ("bd-i:z=8", "bd-i", "bd-i:z=8,weighting=classes", "bd-i:weighting=classes"),
     "tft": ("tft", "tft-head"),
 }
+# Where the paper's widest network was not measured, the first of these that was is shown instead.
+WIDE = "wrn28-10"
+OTHER_NETWORKS = ("resnet12", "conv256", "conv128", "conv64")
 MISSING = "–"
 NOTE_MARKS = ("¹", "²", "³", "⁴")
+
+
+class _Compared(NamedTuple):
+    """A published row and the key of what was measured for it."""
+
+    row: Row
+    key: Key
+
+    @property
+    def other_network(self) -> bool:
+        return self.key.backbone != self.row.key.backbone
 
 
 def agreement(printed: Value, measured: Value) -> str:
@@ -38,32 +61,48 @@ def agreement_counts(measured: ByKey, method: str) -> Counter[str]:
     return Counter(
         agreement(printed, measured[own, shot].estimate)
         for (key, shot), printed in published_values().items()
-        for own in _compared_keys(key)
+        for own in variants(key)
         if own.system == method and (own, shot) in measured
     )
 
 
-def _compared_keys(key: Key) -> list[Key]:
+def variants(key: Key) -> list[Key]:
     """Keys of the methods to compare with a published number."""
     return [key._replace(system=name) for name in VARIANTS.get(key.system, (key.system,))]
 
 
-def _any_shot(key: Key, measured: ByKey) -> bool:
-    return any((key, shot) in measured for shot in SHOTS)
+def measured_keys(table: PublishedTable, key: Key, measured: ByKey) -> list[Key]:
+    """Keys of what was measured for a number of a table, if need be with another network.
+
+    Another network takes the place of WRN-28-10 where the table has only that one.
+    """
+    wide_only = {row.key.backbone for row in table.rows if row.key.system in SYSTEMS} == {WIDE}
+    for backbone in (key.backbone, *(OTHER_NETWORKS if wide_only and key.backbone == WIDE else ())):
+        compared = variants(key._replace(backbone=backbone))
+        found = [one for one in compared if any((one, shot) in measured for shot in SHOTS)]
+        if found:
+            return found
+    return []
+
+
+def has_chosen_z(key: Key, measured: ByKey) -> bool:
+    """Whether Z was chosen on validation classes for a measured number."""
+    found = [measured[key, shot] for shot in SHOTS if (key, shot) in measured]
+    return any(one.z is not None for one in found)
 
 
 def is_measured(table: PublishedTable, measured: ByKey) -> bool:
     """Whether any number of a published table was measured here."""
-    keys = (key for row in table.rows for key in _compared_keys(row.key))
-    return any(_any_shot(key, measured) for key in keys)
+    return any(measured_keys(table, row.key, measured) for row in table.rows)
 
 
 def comparison(table: PublishedTable, measured: ByKey) -> Table:
     """A table of the paper, with columns for measured numbers where there are any."""
-    rows = []
-    for row in table.rows:
-        first, *variants = _compared_keys(row.key)
-        rows += [(row, first), *((row, key) for key in variants if _any_shot(key, measured))]
+    rows = [
+        _Compared(row, key)
+        for row in table.rows
+        for key in measured_keys(table, row.key, measured) or [row.key]
+    ]
     shots = [shot for shot in SHOTS if any(shot in row.values for row in table.rows)]
     columns = 3 if is_measured(table, measured) else 1
     header = ["system"]
@@ -71,47 +110,53 @@ def comparison(table: PublishedTable, measured: ByKey) -> Table:
         header += [f"{shot}-shot published", "measured", "difference"][:columns]
     notes = dict.fromkeys(row.note for row in table.rows if row.note)
     marks = dict(zip(notes, NOTE_MARKS, strict=False))
+    keys = [one.key._replace(backbone=one.row.key.backbone) for one in rows]
+    chosen = [key for key, one in zip(keys, rows, strict=True) if has_chosen_z(one.key, measured)]
+    names = row_names(keys, chosen)
     cells = []
-    for name, (row, key) in zip(row_names([key for _, key in rows]), rows, strict=True):
-        setting = f" ({row.setting})" if row.setting else ""
-        cells.append([f"{name}{setting}{marks.get(row.note, '')}"])
+    for name, one in zip(names, rows, strict=True):
+        here = f"here {BACKBONES[one.key.backbone or '']}" if one.other_network else ""
+        setting = ", ".join(filter(None, (one.row.setting, here)))
+        cells.append([f"{name}{f' ({setting})' if setting else ''}{marks.get(one.row.note, '')}"])
         for shot in shots:
-            cells[-1] += _compared(row.values.get(shot), measured.get((key, shot)))[:columns]
+            cells[-1] += _compared(one, shot, measured)[:columns]
     remarks = [f"{mark} {note[0].upper()}{note[1:]}." for note, mark in marks.items()]
+    if any(one.other_network for one in rows):
+        remarks.append(prose("other network"))
     caption = [f"Table {table.number}. {table.title}.", table.note, *remarks]
     return Table(" ".join(filter(None, caption)), header, cells)
 
 
-def _compared(printed: Value | None, measured: Measurement | None) -> list[str]:
+def _compared(one: _Compared, shot: int, measured: ByKey) -> list[str]:
     """Cells of a published number, the measured one and their difference."""
-    difference = ""
-    if printed and measured:
-        verdict = agreement(printed, measured.estimate)
-        difference = f"{signed(measured.value - printed.mean)} {verdict}"
+    printed, number, difference = one.row.values.get(shot), measured.get((one.key, shot)), ""
+    if printed and number and one.other_network:
+        difference = _change(one, shot, measured)
+    elif printed and number:
+        verdict = agreement(printed, number.estimate)
+        difference = f"{signed(number.value - printed.mean)} {verdict}"
     return [
         value_text(printed) if printed else MISSING,
-        measured_text(measured) if measured else MISSING,
+        measured_text(number) if number else MISSING,
         difference,
     ]
 
 
-def not_in_paper(numbers: Sequence[Measurement], tables: Sequence[PublishedTable]) -> list[Table]:
-    """The measured numbers that are not in these tables, with the gain over CSPN."""
-    printed = {key for table in tables for row in table.rows for key in _compared_keys(row.key)}
-    by_key = {(one.key, one.shot): one for one in numbers}
-    keys = [key for key, shot in by_key if shot == SHOTS[0] and key not in printed]
-    if not keys:
-        return []
-    header, rows = ["system"], [[name] for name in row_names(keys)]
-    for shot in SHOTS:
-        header += [f"{shot}-shot measured", "minus CSPN"]
-        for row, key in zip(rows, keys, strict=True):
-            one = by_key[key, shot]
-            cspn = by_key.get((key._replace(system="cspn"), shot), one)
-            compared = cspn != one and cspn.episodes == one.episodes
-            row += [measured_text(one), signed(one.value - cspn.value) if compared else ""]
-    caption = ", ".join(["Measured here, not in the paper", *common_names(keys)])
-    return [Table(f"{caption}.", header, rows)]
+def _change(one: _Compared, shot: int, measured: ByKey) -> str:
+    """How much a number differs from CSPN, or from N' = 0, here and in the paper."""
+    changes = []
+    for key, values in ((one.key, measured), (one.row.key, published_values())):
+        plain = key._replace(distractors=0) if key.distractors else key._replace(system="cspn")
+        if key == plain or (plain, shot) not in values:
+            return ""
+        estimates = [estimate(values[which, shot]) for which in (key, plain)]
+        changes.append(signed(estimates[0].mean - estimates[1].mean))
+    return f"{changes[0]} (published {changes[1]})"
+
+
+def estimate(value: Value | Measurement) -> Value:
+    """A published or measured number with its interval."""
+    return value.estimate if isinstance(value, Measurement) else value
 
 
 def rank(dataset: str, accuracy: float) -> int:
@@ -128,7 +173,7 @@ def ranks(table: PublishedTable, measured: ByKey) -> list[Element]:
     names = [DATASETS[row.key.dataset] for row in table.rows]
     rows = [list(map(str, cells)) for cells in zip(names, printed, computed, strict=True)]
     means = ["mean", f"{mean(printed):.1f}", f"{mean(computed):.1f}"]
-    for method in VARIANTS["bd-cspn"]:
+    for method in ("bd-cspn", "bd-cspn-classes"):
         own = []
         for cells, row in zip(rows, table.rows, strict=True):
             one = measured.get((row.key._replace(system=method), 5))

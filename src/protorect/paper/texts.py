@@ -1,16 +1,18 @@
 """Names in tables and figures (`experiments.toml`), and hand-written texts (`prose.md`)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.resources import files
 from typing import Any
 
+from protorect.paper import feature_sets
 from protorect.paper.feature_sets import FeatureSet
 from protorect.paper.published import Key, load_toml
 from protorect.report.page import Figure
 
 _NAMES: dict[str, dict[str, str]] = load_toml("experiments.toml")["names"]
-DATASETS, BACKBONES, SYSTEMS = _NAMES["datasets"], _NAMES["backbones"], _NAMES["systems"]
-QUANTITIES = _NAMES["quantities"]
+DATASETS = {name: one["name"] for name, one in feature_sets.DATASETS.items()}
+BACKBONES, SYSTEMS = _NAMES["backbones"], _NAMES["systems"]
+QUANTITIES, RUNS = _NAMES["quantities"], _NAMES["runs"]
 WEIGHTING_NAMES = _NAMES["weightings"]  # the two interpretations of eq. (6)
 _PROSE = files("protorect.paper").joinpath("prose.md").read_text("utf-8")
 _PARTS = (part.partition("\n") for part in _PROSE.split("\n## ")[1:])
@@ -38,8 +40,11 @@ def feature_set_name(features: FeatureSet) -> str:
     return f"{DATASETS[features.dataset]}, {backbone}"
 
 
-def row_names(keys: Sequence[Key]) -> list[str]:
-    """One name per key: the system, and every other field in which the keys differ."""
+def row_names(keys: Sequence[Key], chosen_z: Collection[Key] = ()) -> list[str]:
+    """One name per key: the system, and every other field in which the keys differ.
+
+    `chosen_z` are the keys of numbers whose Z was chosen on validation classes.
+    """
     differs = {field: len({getattr(key, field) for key in keys}) > 1 for field in Key._fields}
     names = []
     for key in keys:
@@ -51,7 +56,8 @@ def row_names(keys: Sequence[Key]) -> list[str]:
             "quantity": QUANTITIES[key.quantity],
         }
         shown = [part for field, part in parts.items() if part and differs[field]]
-        names.append(", ".join([system_name(key.system), *shown]))
+        chosen = ["Z chosen"] if key in chosen_z else []
+        names.append(", ".join([system_name(key.system), *chosen, *shown]))
     return names
 
 

@@ -12,7 +12,7 @@ from protorect.errors import OptionError
 
 
 class TrainingConfig(Parameters):
-    """The training recipe; the defaults are the paper's.
+    """The training recipe; the defaults are what the paper states, and our choice otherwise.
 
     Examples
     --------

@@ -32,7 +32,7 @@ from protorect.training.run import Run
 from protorect.training.validation import Validation
 
 SINGLE_PROCESS = Processes()
-PAPER_RECIPE = TrainingConfig()
+DEFAULT_RECIPE = TrainingConfig()
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class StepReport:
 def train(
     packed: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    config: TrainingConfig = PAPER_RECIPE,
+    config: TrainingConfig = DEFAULT_RECIPE,
     *,
     resume: bool = False,
     device: str | torch.device = "cpu",
@@ -67,7 +67,7 @@ def train(
     out
         The folder of the run.
     config
-        The recipe; by default the paper's.
+        The recipe.
     resume
         Continue the run in `out`.
     device

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -34,14 +35,22 @@ def markers(svg: str, color: str) -> int:
 
 def test_curves_are_labelled_and_their_theory_is_dashed_in_the_same_color():
     svg = accuracy_against_z([curve(), curve("5-shot", 85.0)], "Title", (65, 95))
-    assert {"1-shot", "5-shot", "Title", "theory"} <= set(texts(svg))
+    assert {"1-shot", "5-shot", "Title", "theory, one η"} <= set(texts(svg))
+    assert "theory, η per shot" not in texts(svg)
     assert colors_of_dashed_lines(svg) == [BLUE, VERMILLION, "currentColor"]  # the last: legend
+
+
+def test_a_theory_of_its_own_is_a_second_line():
+    own = replace(curve(), expected_own=np.arange(6) + 69.0)
+    svg = accuracy_against_z([own], "Title", (65, 95))
+    assert {"theory, one η", "theory, η per shot"} <= set(texts(svg))
+    assert colors_of_dashed_lines(svg) == [BLUE, BLUE, "currentColor", "currentColor"]
 
 
 def test_without_theory_there_is_no_dashed_line_and_no_legend_for_it():
     svg = accuracy_against_z([curve(expected=False)], "Title", (65, 80))
     assert colors_of_dashed_lines(svg) == []
-    assert "theory" not in texts(svg)
+    assert not any("theory" in text for text in texts(svg))
 
 
 def test_labels_of_lines_that_meet_are_moved_apart():

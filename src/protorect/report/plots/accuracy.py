@@ -24,23 +24,29 @@ from protorect.report.style import (
 )
 
 HATCHES = ("", "///", "\\\\\\", "--", "xx")  # bars also differ without color
+# Field of a curve, label and dashes.
+THEORIES = (("expected", "theory, one η", (4, 2)), ("expected_own", "theory, η per shot", (1, 1.5)))
 MOST_WITH_COUNTS = 30  # classes of a confusion matrix; with more, counts would be too small to read
 _SHADES = LinearSegmentedColormap.from_list("shades", [(0, 0.45, 0.7, 0.0), BLUE])
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Values y at x, all (n,), with half-widths of 95 % intervals and, if known, a theory's y."""
+    """Values y at x, all (n,), with half-widths of 95 % intervals and, if known, a theory's y.
+
+    `expected` is the theory with one coefficient for all curves, `expected_own` with its own.
+    """
 
     label: str
     x: ArrayLike
     y: ArrayLike
     ci95: ArrayLike
     expected: ArrayLike | None = None
+    expected_own: ArrayLike | None = None
 
     def arrays(self) -> list[NDArray[np.float64]]:
-        """x, y, ci95 and, if there is one, expected; an error unless they have one length."""
-        expected = [] if self.expected is None else [self.expected]
+        """x, y, ci95 and, as far as known, both theories; an error unless they have one length."""
+        expected = [one for one in (self.expected, self.expected_own) if one is not None]
         return same_length(self.label, self.x, self.y, self.ci95, *expected)
 
 
@@ -61,8 +67,9 @@ def accuracy_against_z(curves: Sequence[Curve], title: str, limits: tuple[float,
             Line2D([], [], color=INK, marker="o", label="measured"),
             Patch(color=INK, alpha=0.22, label="95 % interval"),
         ]
-        if any(curve.expected is not None for curve in curves):
-            handles.append(Line2D([], [], color=INK, dashes=(4, 2), lw=1.8, label="theory"))
+        for name, label, dashes in THEORIES:
+            if any(getattr(curve, name) is not None for curve in curves):
+                handles.append(Line2D([], [], color=INK, dashes=dashes, lw=1.8, label=label))
         add_legend(axes, handles, title)
         return to_svg(figure)
 
@@ -153,8 +160,8 @@ def _plot_curve(axes: Axes, curve: Curve, color: str, marker: str) -> list[NDArr
     x, y, ci95, *expected = curve.arrays()
     axes.fill_between(x, y - ci95, y + ci95, color=color, alpha=0.22, lw=0)
     axes.plot(x, y, color=color, marker=marker)
-    for line in expected:
-        axes.plot(x, line, color=color, dashes=(4, 2), lw=1.8)
+    for line, (_, _, dashes) in zip(expected, THEORIES, strict=False):
+        axes.plot(x, line, color=color, dashes=dashes, lw=1.8)
     return [x, y]
 
 
