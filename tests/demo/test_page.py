@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-
 from helpers.browser import CHROMIUM, Browser
+
 from helpers.demo import made_up_omniglot
 from helpers.page import Reader, requests_and_scripts
 from protorect.core.statistics import Estimate

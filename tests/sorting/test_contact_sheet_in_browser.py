@@ -1,8 +1,8 @@
 """The contact sheet in a real browser: pictures load, keys work, no errors are logged."""
 
 import pytest
+from benchmarks.browser import CHROMIUM, Browser
 
-from helpers.browser import CHROMIUM, Browser
 from helpers.sorting import ColoredPictures
 from protorect.sorting.sort import SortOptions, sort_into
 from protorect.uncertainty.thresholds import Thresholds

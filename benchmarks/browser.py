@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -46,13 +47,15 @@ class Browser:
         self._in.close()
 
     def resize(self, width, height, dark=False):
+        """Change the size of the window, and between light and dark."""
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self._call("Emulation.setDeviceMetricsOverride", **shape)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def open(self, path):
-        self._call("Page.navigate", url=path.as_uri())
+    def open(self, page):
+        """Open a file, or an address."""
+        self._call("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         self._wait("Page.loadEventFired")
 
     def run(self, expression):
@@ -63,14 +66,45 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def press(self, *keys):
+    def wait_for(self, expression, seconds=20):
+        """Wait until a JavaScript expression is true."""
+        end = time.monotonic() + seconds
+        while not self.run(expression):
+            assert time.monotonic() < end, f"waited for {expression}; {self.errors}"
+            time.sleep(0.03)
+
+    def press(self, *keys, shift=False, control=False):
+        """Press keys, one after the other."""
         for key in keys:
             text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
             code = {"windowsVirtualKeyCode": 27} if key == "Escape" else {}
+            code |= {"code": f"Digit{key}"} if key.isdigit() else {}
+            code |= {"modifiers": 8 * shift + 2 * control}
+            text = {} if control else text
             self._call("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **code)
             self._call("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
 
+    def type(self, text):
+        """Type a text into the field in focus."""
+        self._call("Input.insertText", text=text)
+
+    def click(self, selector, shift=False):
+        """Click the middle of the first element that matches."""
+        box = f"document.querySelector({json.dumps(selector)}).getBoundingClientRect()"
+        x, y = self.run(f"(r => [r.x + r.width / 2, r.y + r.height / 2])({box})")
+        point = {"x": x, "y": y, "button": "left", "clickCount": 1, "modifiers": 8 * shift}
+        for kind in ("mousePressed", "mouseReleased"):
+            self._call("Input.dispatchMouseEvent", type=kind, **point)
+
+    def drag(self, start, end):
+        """Press the mouse at one point, move it to another and release it there."""
+        steps = [("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)]
+        for kind, (x, y) in steps:
+            held = {"button": "left", "buttons": 1, "clickCount": 1}
+            self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **held)
+
     def screenshot(self, path):
+        """Write what the window shows as PNG."""
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot")["data"]))
 
     def _call(self, method, **parameters):
