@@ -21,7 +21,7 @@ LAYERS = [
     {"core", "backbones", "images"},
     {"_utils", "errors"},
 ]
-PLANNED = {"app", "scale"}
+PLANNED = {"scale"}
 WITHIN_A_LAYER = {("__main__", "cli"), ("_utils", "errors")}
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

@@ -15,6 +15,7 @@ from protorect.errors import PartialError, ProtorectError
 # run. It is imported when the command is chosen, so that `protorect --help` does not import torch.
 COMMANDS = {
     "sort": "sort pictures into class folders, from a few examples",
+    "label": "label pictures on a page where every label relabels the rest",
     "undo": "undo what `protorect sort` did",
     "export": "write the labels of a project or a sorted folder for other programs",
     "demo": "see the paper's effect, and a folder sorted; writes a page",

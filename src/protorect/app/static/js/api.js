@@ -1,0 +1,77 @@
+// The HTTP API of the server: reading, writing, and its stream of events.
+
+/** The server refused a request; the message is its sentence. */
+export class Refused extends Error {
+	constructor(status, message) {
+		super(message);
+		this.status = status;
+	}
+}
+/** The server gave no answer. */
+export class Unreachable extends Error {}
+
+const PATIENCE = 10_000; // milliseconds until a request counts as lost
+
+// The address that the command prints has the token; afterwards this tab keeps it.
+function takeToken() {
+	const address = new URL(location.href);
+	const given = address.searchParams.get('token');
+	if (given) {
+		sessionStorage.setItem('token', given);
+		address.searchParams.delete('token');
+		history.replaceState(null, '', address);
+	}
+	return sessionStorage.getItem('token') ?? '';
+}
+const token = takeToken();
+
+async function request(method, path, body) {
+	const headers = { Authorization: `Bearer ${token}` };
+	if (body !== undefined) headers['Content-Type'] = 'application/json';
+	let response;
+	try {
+		response = await fetch(path, {
+			method,
+			headers,
+			body: body === undefined ? undefined : JSON.stringify(body),
+			signal: AbortSignal.timeout(PATIENCE),
+		});
+	} catch (error) {
+		throw new Unreachable(error.message);
+	}
+	let answer = {};
+	try {
+		answer = await response.json();
+	} catch {
+		if (response.ok) throw new Unreachable('the answer was cut off');
+	}
+	if (response.ok) return answer;
+	if (response.status >= 500 && response.status !== 507) throw new Unreachable(answer.error ?? response.statusText);
+	throw new Refused(response.status, answer.error ?? response.statusText);
+}
+
+function query(parameters) {
+	const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== '');
+	return given.length ? `?${new URLSearchParams(given)}` : '';
+}
+
+export const read = (path, parameters = {}) => request('GET', `/api/${path}${query(parameters)}`);
+export const write = (method, path, body) => request(method, `/api/${path}`, body);
+export const remove = (path, parameters) => request('DELETE', `/api/${path}${query(parameters)}`);
+
+export const thumbnailUrl = picture => `/api/thumbnail/${picture.id}?v=${picture.version}`;
+/** The thumbnail of a picture that is only known by number. */
+export const thumbnailOf = id => `/api/thumbnail/${id}`;
+export const pictureUrl = picture => `/api/picture/${picture.id}?v=${picture.version}`;
+
+/** Listen to the server's events; `lost` and `found` say when the connection breaks and is back. */
+export function listen({ change, probabilities, progress, lost, found }) {
+	const source = new EventSource('/api/events');
+	const handle = (name, run) => source.addEventListener(name, event => run(JSON.parse(event.data)));
+	handle('change', change);
+	handle('probabilities', probabilities);
+	handle('progress', progress);
+	source.onopen = found;
+	source.onerror = lost;
+	return source;
+}

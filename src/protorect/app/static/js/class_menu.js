@@ -1,0 +1,96 @@
+// The menu of a class: rename, merge, set key, move, delete.
+
+import { changeClass, deleteClass } from './acts.js';
+import { $, button, h } from './dom.js';
+import { choose } from './palette.js';
+import { go } from './router.js';
+import { classNamed, store } from './store.js';
+
+const KEYS = [...'1234567890'];
+
+export function classMenu(name, opener) {
+	const menu = $('#menu');
+	const item = (text, run) =>
+		button(text, {
+			kind: 'plain',
+			role: 'menuitem',
+			onclick: () => {
+				menu.close();
+				run();
+			},
+		});
+	const one = classNamed(name);
+	const at = store.state.classes.indexOf(one);
+	const moves = [
+		['Move up', at - 1],
+		['Move down', at + 1],
+	]
+		.filter(([, to]) => to >= 0 && to < store.state.classes.length)
+		.map(([text, position]) => item(text, () => changeClass(name, { position }, `moved ${name}`)));
+	menu.replaceChildren(
+		h(
+			'div',
+			{ role: 'menu', 'aria-label': `Class ${name}` },
+			item('Rename…', () => rename(name)),
+			item('Merge into…', () =>
+				choose({
+					title: `Merge ${name} into`,
+					except: name,
+					chosen: into =>
+						changeClass(name, { merge_into: into }, `merged ${name} into ${into}`).then(() =>
+							go('class', { name: into }),
+						),
+				}),
+			),
+			item(one.key ? `Set key (now ${one.key})…` : 'Set key…', () => setKey(name, one.key)),
+			moves,
+			item('Delete', () => deleteClass(name)),
+		),
+	);
+	const frame = opener.getBoundingClientRect();
+	menu.style.setProperty('--x', `${frame.left}px`);
+	menu.style.setProperty('--y', `${frame.bottom + 4}px`);
+	menu.showModal();
+}
+
+function ask(title, field, apply) {
+	const dialog = $('#ask');
+	dialog.replaceChildren(
+		h(
+			'form',
+			{ method: 'dialog', onsubmit: () => apply() },
+			h('div.dhead', h('h2.dt', title)),
+			h('div.dbody', field),
+			h(
+				'div.dfoot',
+				h('span.push'),
+				button('Cancel', { kind: 'plain', onclick: () => dialog.close() }),
+				h('button.btn.first', { type: 'submit' }, 'Save'),
+			),
+		),
+	);
+	dialog.showModal();
+	field.focus();
+	field.select?.();
+}
+
+function rename(name) {
+	const input = h('input.field.wide', { value: name, 'aria-label': 'New name', autocomplete: 'off', maxlength: 200 });
+	ask(`Rename ${name}`, input, () => {
+		const next = input.value.trim();
+		if (next && next !== name)
+			changeClass(name, { rename: next }, `renamed ${name} to ${next}`).then(answer => {
+				if (answer) go('class', { name: next });
+			});
+	});
+}
+
+function setKey(name, key) {
+	const options = ['', ...KEYS].map(value =>
+		h('option', { value, selected: value === (key ?? '') }, value || 'no key'),
+	);
+	const select = h('select.field', { 'aria-label': 'Key' }, options);
+	ask(`Key of ${name}`, select, () =>
+		changeClass(name, { key: select.value || null }, `changed the key of ${name}`),
+	);
+}

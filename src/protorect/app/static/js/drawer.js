@@ -1,0 +1,134 @@
+// Details of a picture: large, its likeliest classes, its nearest examples.
+
+import * as actions from './actions.js';
+import { pictureUrl, read, thumbnailUrl } from './api.js';
+import { $, button, cap, count, h, iconButton, percent } from './dom.js';
+import { Grid } from './grid.js';
+import { load, on, store } from './store.js';
+
+const NEAREST = 4;
+const WORDS = {
+	example: 'Labeled by you as',
+	accepted: 'Accepted as',
+	proposed: 'Proposed as',
+	unsure: 'Unsure, likeliest',
+	unknown: 'Unknown, nearest',
+};
+let shown = null; // the id whose details are shown
+
+export const detailsOpen = () => shown !== null;
+export function openDetails(id) {
+	shown = id;
+	draw();
+}
+export function closeDetails() {
+	shown = null;
+	$('#details').hidden = true;
+	Grid.current?.layout();
+	Grid.current?.focus(Grid.current.at);
+}
+export function toggleDetails() {
+	if (detailsOpen()) closeDetails();
+	else if (Grid.current?.ids.length) openDetails(Grid.current.focused());
+}
+
+async function draw() {
+	const id = shown;
+	await load([id]);
+	const picture = store.pictures.get(id);
+	if (!picture || shown !== id) return;
+	const aside = $('#details');
+	const opened = aside.hidden;
+	aside.hidden = false;
+	aside.replaceChildren(head(picture), image(picture), likeliest(picture), others(), h('div.nearest'));
+	if (opened) Grid.current?.layout();
+	const { pictures } = await read('pictures', { similar: id, status: 'example,accepted', limit: NEAREST }).catch(
+		() => ({ pictures: [] }),
+	);
+	if (shown === id) $('.nearest', aside)?.replaceChildren(...nearest(pictures));
+}
+
+function head(picture) {
+	const grid = Grid.current;
+	const at = grid ? grid.ids.indexOf(picture.id) : -1;
+	const place = at >= 0 ? ` · picture ${count(at + 1)} of ${count(grid.ids.length)}` : '';
+	const text = picture.error ?? `${WORDS[picture.status]} ${picture.label ?? 'none of the classes'}`;
+	return h(
+		'div.top',
+		h('div', h('h2', picture.name), h('p.small.quiet', text + place)),
+		h('span.push'),
+		iconButton('cross', 'Close the details (V)', closeDetails),
+	);
+}
+
+function image(picture) {
+	const large = h('img.big', { alt: picture.name, src: thumbnailUrl(picture) });
+	const full = new Image(); // shown when it has arrived; until then the thumbnail is scaled up
+	full.onload = () => {
+		large.src = full.src;
+	};
+	full.src = pictureUrl(picture);
+	return large;
+}
+
+function likeliest(picture) {
+	if (!picture.top?.length) return h('div');
+	return h(
+		'div',
+		h('div.sub', h('h3', 'Likeliest classes')),
+		h(
+			'div.likely',
+			picture.top.map(({ label, probability }, rank) =>
+				h(
+					'button',
+					{
+						class: rank ? 'choice' : 'choice top1',
+						'aria-keyshortcuts': 'ASD'[rank],
+						onclick: () => actions.likeliest(rank),
+					},
+					cap('ASD'[rank]),
+					h('span.name', label),
+					h('span.meter', h('i', { vars: { '--w': `${100 * probability}%` } })),
+					h('span.v', percent(probability)),
+				),
+			),
+		),
+	);
+}
+
+function others() {
+	return h(
+		'div.others',
+		button('Choose class…', { key: 'C', onclick: () => actions.chooseClass() }),
+		button('Mark unknown', { key: 'X', onclick: actions.unknown }),
+		button('Mark unsure', { key: 'U', onclick: actions.unsure }),
+		button('Find similar', { key: 'F', onclick: actions.findSimilar }),
+	);
+}
+
+function nearest(pictures) {
+	if (!pictures.length) return [];
+	return [
+		h('div.sub', h('h3', 'Nearest examples')),
+		h(
+			'div.near',
+			pictures.map(picture =>
+				h('figure', {}, h('img', { alt: '', src: thumbnailUrl(picture) }), h('figcaption', picture.label)),
+			),
+		),
+	];
+}
+
+on('pick', () => {
+	if (detailsOpen() && Grid.current?.focused() !== shown) openDetails(Grid.current.focused());
+});
+on('pictures', ids => {
+	if (detailsOpen() && ids.includes(shown)) void draw();
+});
+on('view', () => {
+	if (detailsOpen()) {
+		shown = null;
+		$('#details').hidden = true;
+		Grid.current?.layout();
+	}
+});

@@ -1,0 +1,44 @@
+// Start the page: read the state, show the view of the address, listen to the server.
+
+import { showProblem } from './acts.js';
+import { Refused, Unreachable } from './api.js';
+import { drawStrip } from './strip.js';
+import { startDialogs } from './dialogs.js';
+import { $, h } from './dom.js';
+import { startEvents } from './events.js';
+import { Grid } from './grid.js';
+import { startHeader } from './header.js';
+import { show } from './router.js';
+import { refreshState } from './store.js';
+import './banners.js';
+import './keys.js';
+import './nav.js';
+import './views/audit.js';
+import './views/groups.js';
+import './views/lists.js';
+import './views/start.js';
+import './views/unsure.js';
+
+async function start() {
+	startHeader();
+	startDialogs();
+	try {
+		await refreshState();
+	} catch (error) {
+		const text = error instanceof Refused ? error.message : 'The server does not answer. Start the command again.';
+		$('#pictures').append(h('section.view', h('div.blank', h('h1', 'Not connected'), h('p', text))));
+		return;
+	}
+	$('.skip').addEventListener('click', event => {
+		event.preventDefault();
+		Grid.current?.focus(Grid.current.at);
+	});
+	drawStrip();
+	await show();
+	startEvents();
+}
+
+addEventListener('unhandledrejection', event => {
+	if (event.reason instanceof Refused || event.reason instanceof Unreachable) showProblem(event.reason.message);
+});
+start();

@@ -1,0 +1,129 @@
+// The class list: the only navigation.
+
+import { thumbnailOf } from './api.js';
+import { newClass } from './actions.js';
+import { last, makeClass } from './acts.js';
+import { $, button, cap, count, h, icon, setVariables } from './dom.js';
+import { choose } from './palette.js';
+import { address, current } from './router.js';
+import { checkedOf, on, store } from './store.js';
+
+/** How many pictures each class and group gained or lost by the last act. */
+function moved() {
+	const change = new Map();
+	for (const { from, to, count: n } of last.summary) {
+		change.set(from, (change.get(from) ?? 0) - n);
+		change.set(to, (change.get(to) ?? 0) + n);
+	}
+	return change;
+}
+
+function delta(n) {
+	return h('span.delta', `${n > 0 ? '+' : '−'}${count(Math.abs(n))}`, h('span.sr', ' by your last act;'));
+}
+
+function classRow(one, change) {
+	const done = checkedOf(one);
+	const title = `${count(one.examples)} examples, ${count(one.accepted)} accepted, ${count(one.proposed)} proposed`;
+	const here = current.kind === 'class' && current.parameters.name === one.name;
+	return h(
+		'li',
+		h(
+			'a',
+			{
+				class: change ? 'cls cols moved' : 'cls cols',
+				href: address('class', { name: one.name }),
+				title,
+				'aria-current': here && 'page',
+				'aria-keyshortcuts': one.key,
+			},
+			one.thumbnail === null ? h('span.pic') : h('img', { alt: '', src: thumbnailOf(one.thumbnail) }),
+			h('span.name', one.name),
+			one.key ? cap(one.key) : h('span'),
+			change ? delta(change) : h('span.n', count(done), h('span.sr', ` done: ${title};`)),
+			h(
+				'span.n.left',
+				one.proposed ? count(one.proposed) : icon('check'),
+				h('span.sr', one.proposed ? ' left' : 'none left'),
+			),
+		),
+	);
+}
+
+function groupRow(kind, name, mark, n, change) {
+	const here = current.kind === kind;
+	return h(
+		'a',
+		{ class: change ? 'cls cols moved' : 'cls cols', href: address(kind), 'aria-current': here && 'page' },
+		h('span.pic', icon(mark)),
+		h('span.name', name),
+		h('span'),
+		change ? delta(change) : h('span'),
+		h('span.n.left', count(n), h('span.sr', ' pictures')),
+	);
+}
+
+function summary(state) {
+	const done = state.classes.reduce((sum, one) => sum + checkedOf(one), 0);
+	const proposed = state.classes.reduce((sum, one) => sum + one.proposed, 0);
+	const stack = h('div.stack', { 'aria-hidden': 'true' });
+	for (const [kind, n] of [
+		['done', done],
+		['prop', proposed],
+		['unsure', state.unsure],
+		['unknown', state.unknown],
+	]) {
+		if (n) setVariables(stack.appendChild(h('i', { class: kind })), { '--n': n });
+	}
+	return h(
+		'div.sum',
+		h(
+			'div.line',
+			h('b', `${count(state.pictures)} pictures`),
+			state.unreadable && h('span.small.quiet', `${count(state.unreadable)} cannot be read`),
+		),
+		stack,
+		h('div.line.small.quiet', h('span', `${count(done)} done`), h('span', `${count(proposed)} proposed`)),
+	);
+}
+
+export function drawNav() {
+	const { state } = store;
+	const nav = $('#classes');
+	const scrolled = nav.querySelector('.list')?.scrollTop ?? 0;
+	const focused = nav.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
+	const change = moved();
+	const list = state.classes.length
+		? h(
+				'ul.list',
+				state.classes.map(one => classRow(one, change.get(one.name))),
+			)
+		: h('p.none', 'No classes yet. Select pictures that show the same thing and type its name.');
+	nav.replaceChildren(
+		summary(state),
+		h('div.navhead.cols', h('h2', `Classes, ${count(state.classes.length)}`), h('span', 'Done'), h('span', 'Left')),
+		list,
+		h(
+			'div.navfoot',
+			button([icon('plus'), 'New class'], {
+				key: 'N',
+				kind: 'plain add',
+				onclick: () => (current.grid ? newClass() : choose({ onlyNew: true, chosen: name => makeClass(name) })),
+			}),
+			groupRow('unsure', 'Unsure', 'ask', state.unsure, change.get('_unsure')),
+			groupRow('unknown', 'Unknown', 'slash', state.unknown, change.get('_unknown')),
+			groupRow('all', 'All pictures', 'all', state.pictures, 0),
+		),
+	);
+	list.scrollTop = scrolled;
+	if (focused) [...nav.querySelectorAll('a')].find(link => link.getAttribute('href') === focused)?.focus();
+}
+
+on('state', drawNav);
+on('acts', () => {
+	if (store.state) drawNav();
+});
+on('view', () => {
+	drawNav();
+	$('#classes').classList.remove('open');
+});

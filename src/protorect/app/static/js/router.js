@@ -1,0 +1,66 @@
+// Which view is shown. The address after # names it, so that Back, reload and links work.
+
+import { $ } from './dom.js';
+import { Grid } from './grid.js';
+import { emit, store } from './store.js';
+
+const views = new Map(); // kind -> function (parameters) -> {element, grid?, keys?, title}
+
+/** Register a view; `open` gets the parameters of the address and returns what to show. */
+export function view(kind, open) {
+	views.set(kind, open);
+}
+
+export const current = { kind: null, parameters: {}, keys: {}, title: '' };
+
+export function address(kind, parameters = {}) {
+	const query = new URLSearchParams(
+		Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null),
+	).toString();
+	return `#${kind}${query ? `?${query}` : ''}`;
+}
+
+export function go(kind, parameters = {}) {
+	const to = address(kind, parameters);
+	if (location.hash === to) void show();
+	else location.hash = to;
+}
+
+function fromAddress() {
+	const [kind, query = ''] = location.hash.slice(1).split('?');
+	if (views.has(kind)) return [kind, Object.fromEntries(new URLSearchParams(query))];
+	return [null, {}];
+}
+
+/** The view a project opens with: its first class that has something to review. */
+export function home() {
+	const { classes, pictures } = store.state;
+	if (!pictures) return ['nothing', {}];
+	if (!classes.length) return ['start', {}];
+	const next = classes.find(one => one.proposed) ?? classes[0];
+	return ['class', { name: next.name }];
+}
+
+let opening = 0;
+
+export async function show() {
+	let [kind, parameters] = fromAddress();
+	if (!kind || (kind === 'class' && !store.state.classes.some(one => one.name === parameters.name))) {
+		[kind, parameters] = home();
+		history.replaceState(null, '', address(kind, parameters));
+	}
+	const turn = (opening += 1);
+	const opened = await views.get(kind)(parameters);
+	if (turn !== opening) return; // another view was asked for meanwhile
+	const target = $('#pictures');
+	Object.assign(current, { kind, parameters, keys: {}, refresh: null, ...opened });
+	Grid.current = opened.grid ?? null;
+	target.querySelector('.view')?.remove();
+	target.append(opened.element);
+	opened.grid?.layout();
+	document.title = `${opened.title} · ${store.state.name ?? 'protorect'}`;
+	emit('view');
+	(opened.focus ?? (() => opened.grid?.focus(0)))();
+}
+
+addEventListener('hashchange', () => show());

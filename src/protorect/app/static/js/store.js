@@ -1,0 +1,80 @@
+// What the page knows: the project's state, the pictures read so far, the last act's changes.
+
+import { read } from './api.js';
+
+const CHUNK = 200; // pictures per request; the server takes up to 500
+
+export const store = {
+	state: null, // the answer of GET /api/state
+	pictures: new Map(), // id -> picture
+	changed: new Map(), // id -> {from, to}: what the last act changed, until the next one
+	lastClass: null, // the class used last, for R
+	recent: [], // names of classes, the latest first
+};
+
+const listeners = new Map();
+
+/** Call `run` whenever something of this kind changes: state, pictures, changed, acts, connection, view. */
+export function on(kind, run) {
+	listeners.set(kind, [...(listeners.get(kind) ?? []), run]);
+}
+export function emit(kind, detail) {
+	for (const run of listeners.get(kind) ?? []) run(detail);
+}
+
+export function setState(state) {
+	if (store.state && state.revision < store.state.revision) return;
+	store.state = state;
+	emit('state');
+}
+
+export async function refreshState() {
+	setState(await read('state'));
+}
+
+export const classNamed = name => store.state.classes.find(one => one.name === name);
+export const classWithKey = key => store.state.classes.find(one => one.key === key);
+export const checkedOf = one => one.examples + one.accepted;
+
+export function keep(pictures) {
+	for (const picture of pictures) store.pictures.set(picture.id, picture);
+	if (pictures.length)
+		emit(
+			'pictures',
+			pictures.map(picture => picture.id),
+		);
+}
+
+const loading = new Set();
+
+/** Read the pictures of these ids that are not known yet, or all of them if `again`. */
+export async function load(ids, again = false) {
+	const missing = ids.filter(id => (again || !store.pictures.has(id)) && !loading.has(id));
+	for (let start = 0; start < missing.length; start += CHUNK) {
+		const chunk = missing.slice(start, start + CHUNK);
+		chunk.forEach(id => loading.add(id));
+		try {
+			keep((await read('pictures', { ids: chunk.join(','), limit: chunk.length })).pictures);
+		} finally {
+			chunk.forEach(id => loading.delete(id));
+		}
+	}
+}
+
+/** Forget pictures outside the view, which may have changed; they are read again when needed. */
+export function forgetExcept(ids) {
+	const keepIds = new Set(ids);
+	for (const id of store.pictures.keys()) if (!keepIds.has(id)) store.pictures.delete(id);
+}
+
+/** Show a change at once; the returned function restores the pictures as they were. */
+export function showAtOnce(ids, change) {
+	const before = ids.map(id => store.pictures.get(id)).filter(Boolean);
+	keep(before.map(picture => ({ ...picture, ...change(picture) })));
+	return () => keep(before);
+}
+
+export function usedClass(name) {
+	store.lastClass = name;
+	store.recent = [name, ...store.recent.filter(one => one !== name)];
+}

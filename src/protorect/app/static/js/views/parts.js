@@ -1,0 +1,122 @@
+// The parts of a view with a grid: title, counts, order, acts on the selection, what an empty list says.
+
+import { connection } from '../acts.js';
+import * as actions from '../actions.js';
+import { read } from '../api.js';
+import { button, count, fill, h, icon, iconButton, percent } from '../dom.js';
+import { openDetails } from '../drawer.js';
+import { Grid, setZoom, zoom } from '../grid.js';
+import { current } from '../router.js';
+import { emit, on, store } from '../store.js';
+
+export const idsOf = async parameters => (await read('pictures', { ...parameters, fields: 'id' })).ids;
+
+// ---- The two rows above a grid ----
+
+export function zoomSlider() {
+	const slider = h('input', { type: 'range', min: 1, max: 5, value: zoom() + 1, 'aria-label': 'Size of the pictures' });
+	slider.addEventListener('input', () => setZoom(slider.value - 1));
+	return h('div.zoom.desk', icon('all'), slider);
+}
+
+export function choice(name, options, chosen, pick) {
+	return h(
+		'div.seg',
+		{ role: 'radiogroup', 'aria-label': name },
+		options.map(([value, text]) =>
+			h('button', { role: 'radio', 'aria-checked': String(value === chosen), onclick: () => pick(value) }, text),
+		),
+	);
+}
+
+/** The acts on the selection; without one, a hint and what Enter does. */
+function actsRow(hint) {
+	const row = h('div.acts.desk', { role: 'toolbar', 'aria-label': 'Acts on the selected pictures' });
+	const phone = h('div.thumbbar.phone', { role: 'toolbar', 'aria-label': 'Acts on the selected pictures' });
+	const draw = () => {
+		const grid = Grid.current;
+		if (!grid || !row.isConnected) return;
+		const chosen = grid.selected.size,
+			rest = actions.restOfPage().length;
+		const off = connection.lost ? { 'aria-disabled': 'true' } : {};
+		const main = (text, kind) => button(text, { key: 'Enter', kind, onclick: actions.acceptRest, ...off });
+		const acceptText = chosen ? `Accept the other ${count(rest)}` : `Accept ${count(rest)} on this page`;
+		const acceptButton = rest ? main(acceptText, connection.lost ? 'push' : 'first push') : null;
+		const paused = 'Labeling is paused until the server answers. You can still look at pictures.';
+		fill(row, chosen ? selectionActs(grid, off) : h('span.hint', connection.lost ? paused : hint), acceptButton);
+		fill(
+			phone,
+			chosen && button('Class…', { onclick: () => actions.chooseClass() }),
+			chosen && button('Unknown', { onclick: actions.unknown }),
+			rest && button(acceptText, { kind: 'first', onclick: actions.acceptRest }),
+		);
+	};
+	return { row, phone, draw };
+}
+
+function selectionActs(grid, off) {
+	const ids = [...grid.selected],
+		inView = new Set(grid.page());
+	const hidden = ids.filter(id => !inView.has(id)).length;
+	const only = ids.length === 1 ? store.pictures.get(ids[0]) : null;
+	const likely = (rank, key, kind) =>
+		only?.top?.[rank] &&
+		button([only.top[rank].label, ' ', h('span.pct-in', percent(only.top[rank].probability))], {
+			key,
+			kind,
+			onclick: () => actions.likeliest(rank),
+			...off,
+		});
+	return [
+		h('span.what', `${count(ids.length)} selected${hidden ? `, ${count(hidden)} not in view` : ''}`),
+		iconButton('cross', 'Clear the selection (Esc)', () => grid.clear()),
+		likely(1, 'S'),
+		likely(2, 'D', 'wide'),
+		button('Choose class…', { key: 'C', onclick: () => actions.chooseClass(), ...off }),
+		button('Mark unknown', { key: 'X', kind: 'wide', onclick: actions.unknown, ...off }),
+		button('Mark unsure', { key: 'U', kind: 'wide', onclick: actions.unsure, ...off }),
+	];
+}
+
+// ---- A view with a grid ----
+
+/** The parts of a view: title, counts, controls, acts, and a grid or what stands in its place. */
+export function gridView({ title, counts, controls = [], sections, labelled, hint, blank, menu }) {
+	const grid = new Grid({ name: title, sections, labelled, onopen: openDetails, onpick: () => emit('pick') });
+	const acts = actsRow(hint);
+	const number = h('p.counts.desk');
+	const drawCounts = () => number.replaceChildren(counts());
+	drawCounts();
+	const element = h(
+		'section.view',
+		{ 'aria-label': title },
+		h('div.bar', h('h1', title), menu ?? null, number, h('span.push.desk'), controls, zoomSlider()),
+		grid.ids.length ? [acts.row, grid.element, acts.phone] : blank,
+	);
+	grid.onpage = acts.draw;
+	return {
+		element,
+		grid,
+		title,
+		refresh: () => {
+			drawCounts();
+			acts.draw();
+		},
+		keys: { Enter: actions.acceptRest },
+	};
+}
+
+export function blank({ mark = 'check', title, text, buttons = [] }) {
+	return h(
+		'div.blank',
+		h('span.round', icon(mark)),
+		h('h2', title),
+		text && h('p.quiet', text),
+		h('p.row.center', buttons),
+	);
+}
+
+for (const kind of ['pick', 'pictures', 'changed', 'connection', 'state'])
+	on(kind, () => {
+		if (Grid.current) current.refresh?.();
+	});

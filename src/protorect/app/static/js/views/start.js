@@ -1,0 +1,84 @@
+// The first labels of a project without examples: pictures that differ, to be named.
+
+import * as acts from '../acts.js';
+import { read } from '../api.js';
+import { button, cap, h, plural } from '../dom.js';
+import { openDetails } from '../drawer.js';
+import { Grid } from '../grid.js';
+import { go, view } from '../router.js';
+import { keep, store } from '../store.js';
+import { blank, zoomSlider } from './parts.js';
+
+const SHOWN = 48;
+
+view('start', async ({ offset = 0 }) => {
+	const { pictures } = await read('suggest', { n: SHOWN, offset });
+	keep(pictures);
+	const title = store.state.classes.length ? 'Name more classes' : 'Name your first classes';
+	const input = h('input.field.name', { id: 'first-name', autocomplete: 'off', maxlength: 200 });
+	const label = h('label.what', { for: 'first-name' }, 'Select pictures that show the same thing');
+	const grid = new Grid({
+		name: 'Pictures that differ from each other',
+		sections: [{ ids: pictures.map(picture => picture.id) }],
+		onopen: openDetails,
+		onpick: () => {
+			const n = grid.selected.size;
+			label.textContent = n
+				? `${n} selected. What ${n === 1 ? 'does it' : 'do they'} show?`
+				: 'Select pictures that show the same thing';
+		},
+	});
+	const form = h(
+		'form.acts',
+		{
+			onsubmit: event => {
+				event.preventDefault();
+				const name = input.value.trim(),
+					ids = grid.targets();
+				if (!name || !ids.length) return;
+				const exists = store.state.classes.some(one => one.name === name);
+				void (exists ? acts.label(ids, name) : acts.makeClass(name, ids));
+				input.value = '';
+				grid.clear();
+			},
+		},
+		label,
+		input,
+		h('button.btn.first', { type: 'submit', 'aria-keyshortcuts': 'Enter' }, 'Make class', cap('Enter')),
+		button('Clear', { key: 'Esc', keys: 'Escape', kind: 'plain', onclick: () => grid.clear() }),
+		h('span.hint.push', 'One picture per class is enough to begin.'),
+	);
+	const others = pictures.length < SHOWN ? 0 : Number(offset) + SHOWN;
+	const element = h(
+		'section.view',
+		{ 'aria-label': 'First labels' },
+		h(
+			'div.bar',
+			h('h1', title),
+			h('p.counts.desk', `${plural(pictures.length, 'picture')}, chosen to differ from each other`),
+			h('span.push.desk'),
+			store.state.pictures > SHOWN
+				? button(`Show ${SHOWN} others`, { kind: 'plain desk', onclick: () => go('start', { offset: others }) })
+				: null,
+			zoomSlider(),
+		),
+		pictures.length
+			? [form, grid.element]
+			: blank({ mark: 'work', title: 'The pictures are being read', text: 'The first ones appear in a moment.' }),
+	);
+	return {
+		element,
+		grid,
+		title,
+		// A letter typed after selecting begins the name.
+		keys: {
+			Enter: () => input.focus(),
+			letter: () => {
+				if (grid.selected.size) input.focus();
+				return grid.selected.size > 0;
+			},
+		},
+		focus: () => grid.focus(0),
+		waiting: !pictures.length,
+	};
+});

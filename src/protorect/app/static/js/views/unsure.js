@@ -1,0 +1,178 @@
+// Unsure pictures, one at a time, each choice beside its examples.
+
+import * as actions from '../actions.js';
+import { pictureUrl, read, thumbnailUrl } from '../api.js';
+import { $, button, cap, count, h, percent, plural, setVariables } from '../dom.js';
+import { blank, choice, gridView, idsOf } from './parts.js';
+import { current, go, view } from '../router.js';
+import { load, on, store } from '../store.js';
+
+const EXAMPLES = 5; // shown beside each choice
+const FILM = 8; // thumbnails below the picture
+
+const modes = mode =>
+	choice(
+		'View',
+		[
+			['one', 'One at a time'],
+			['grid', 'Grid'],
+		],
+		mode,
+		value => go('unsure', value === 'one' ? {} : { mode: value }),
+	);
+
+const nothing = () =>
+	blank({
+		title: 'No unsure pictures',
+		text: 'Every picture that was read has a class or is unknown.',
+		buttons: [button('Next class', { kind: 'first', onclick: () => actions.step(1) })],
+	});
+
+view('unsure', async ({ mode = 'one' }) => {
+	const ids = await idsOf({ class: '_unsure', order: 'useful' });
+	if (mode === 'grid') {
+		return gridView({
+			title: 'Unsure',
+			counts: () => plural(store.state.unsure, 'picture'),
+			controls: [modes(mode)],
+			sections: [{ ids }],
+			blank: nothing(),
+			hint: 'Select pictures and give them a class. A labels each with its likeliest class.',
+		});
+	}
+	return new OneAtATime(ids).view();
+});
+
+class OneAtATime {
+	constructor(ids) {
+		this.ids = ids;
+		this.at = 0;
+		this.examples = new Map(); // class -> pictures
+	}
+
+	view() {
+		this.counts = h('p.counts.desk');
+		this.body = h('div.one');
+		const element = h(
+			'section.view',
+			{ 'aria-label': 'Unsure pictures, one at a time' },
+			h('div.bar', h('h1', 'Unsure'), this.counts, h('span.push.desk'), h('div.desk', modes('one'))),
+			this.body,
+		);
+		this.draw();
+		return {
+			element,
+			title: 'Unsure',
+			grid: null,
+			targets: () => (this.at < this.ids.length ? [this.ids[this.at]] : []),
+			advance: () => this.move(1),
+			refresh: () => this.draw(),
+			focus: () => this.focus(),
+			keys: {
+				Enter: () => actions.likeliest(0),
+				ArrowRight: () => this.move(1),
+				ArrowLeft: () => this.move(-1),
+				' ': () => this.move(1),
+			},
+		};
+	}
+
+	focus() {
+		($('.card', this.body) ?? $('.btn', this.body))?.focus({ preventScroll: true });
+	}
+
+	move(by) {
+		this.at = Math.max(0, this.at + by);
+		// What the last labels settled needs no look any more.
+		while (by > 0 && this.at < this.ids.length) {
+			const picture = store.pictures.get(this.ids[this.at]);
+			if (!picture || picture.status === 'unsure') break;
+			this.at += 1;
+		}
+		this.draw().then(() => this.focus());
+	}
+
+	async draw() {
+		if (this.at >= this.ids.length) {
+			this.body.replaceChildren(nothing());
+			this.counts.textContent = '';
+			return;
+		}
+		const around = this.ids.slice(Math.max(0, this.at - 1), this.at + FILM);
+		await load(around);
+		const picture = store.pictures.get(this.ids[this.at]);
+		if (!picture) return;
+		await Promise.all((picture.top ?? []).map(({ label }) => this.readExamples(label)));
+		const settled = this.ids.filter(
+			(id, index) => index > this.at && (store.pictures.get(id)?.status ?? 'unsure') !== 'unsure',
+		).length;
+		this.counts.textContent = `Picture ${count(this.at + 1)} of ${count(this.ids.length)}${settled ? ` · ${count(settled)} more were settled by your labels` : ''}`;
+		this.body.replaceChildren(this.stage(picture, around), this.ask(picture));
+	}
+
+	async readExamples(name) {
+		if (this.examples.has(name)) return;
+		this.examples.set(
+			name,
+			(await read('pictures', { class: name, status: 'example,accepted', order: 'sure', limit: EXAMPLES })).pictures,
+		);
+	}
+
+	stage(picture, around) {
+		const fit = h('div.fit', h('img.big', { alt: picture.name, src: pictureUrl(picture) }));
+		setVariables(fit, { '--ratio': (picture.width || 1) / (picture.height || 1) });
+		const film = h(
+			'span.film',
+			{ 'aria-hidden': 'true' },
+			around.map(id => {
+				const one = store.pictures.get(id);
+				return one && !one.error
+					? h('img', { alt: '', class: id === picture.id ? 'at' : null, src: thumbnailUrl(one) })
+					: null;
+			}),
+		);
+		const caption = `${picture.name}${picture.width ? `, ${picture.width} × ${picture.height}` : ''}`;
+		return h('figure.stage', fit, h('figcaption', h('span.small.quiet', caption), film));
+	}
+
+	ask(picture) {
+		const cards = (picture.top ?? []).map(({ label, probability }, rank) =>
+			h(
+				'button',
+				{
+					class: rank ? 'card' : 'card top1',
+					'aria-keyshortcuts': 'ASD'[rank],
+					onclick: () => actions.likeliest(rank),
+				},
+				cap('ASD'[rank]),
+				h('span.name', label),
+				h('span.v', percent(probability)),
+				h('span.meter', h('i', { vars: { '--w': `${100 * probability}%` } })),
+				h(
+					'span.ex',
+					{ 'aria-hidden': 'true' },
+					(this.examples.get(label) ?? []).map(one => h('img', { alt: '', src: thumbnailUrl(one) })),
+				),
+			),
+		);
+		const first = picture.top?.[0]?.label;
+		return h(
+			'div.ask',
+			{ role: 'group', 'aria-label': 'Which class is it?' },
+			h('h2.desk', 'Which class is it?'),
+			cards,
+			h(
+				'div.others',
+				button('Choose class…', { key: 'C', onclick: () => actions.chooseClass() }),
+				button('New class…', { key: 'N', onclick: () => actions.newClass() }),
+				button('Mark unknown', { key: 'X', onclick: actions.unknown }),
+				button('Skip', { key: '→', keys: 'ArrowRight', onclick: () => this.move(1) }),
+			),
+			first && h('p.small.quiet.desk', `Enter accepts ${first}. The keys 1 to 0 label with their class.`),
+		);
+	}
+}
+
+on('state', () => {
+	if (current.kind === 'unsure' && !current.grid) current.refresh?.();
+});

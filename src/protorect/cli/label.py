@@ -1,0 +1,104 @@
+"""Label pictures on a page in the browser, where every label relabels the rest.
+
+PICTURES is a folder (with all below it), a pattern in quotes, a text file with one picture per
+line, or several pictures. They are only read. PROJECT is a folder that keeps your labels; every
+label is on disk before the page confirms it. To go on later, give PROJECT alone, or a folder that
+`protorect sort` made.
+
+The page is served to this machine only. The printed address has a token, without which nothing can
+be read or changed; with another --host, everybody who can reach this machine and knows the address
+can label and see the pictures, and the connection is not encrypted.
+"""
+
+import argparse
+import ipaddress
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+from protorect._utils.parameters import PRECISIONS
+from protorect.app.server import Address, serve
+from protorect.cli.progress import progress_bar
+from protorect.errors import OptionError
+from protorect.labeling.session import LabelingSession
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    add = parser.add_argument
+    add("pictures", metavar="PICTURES", nargs="+", help="pictures, or a project to go on with")
+    add("--examples", action="append", metavar="EXAMPLES", help="labeled pictures; repeatable")
+    add("--out", type=Path, metavar="PROJECT", help="the folder that keeps your labels")
+    add("--network", metavar="NAME", help="as of `protorect sort`")
+    add("--method", metavar="NAME", help="the method (bd-cspn-plus)")
+    add("--host", default="127.0.0.1", help="the address to listen on (%(default)s)")
+    add("--port", type=int, default=0, help="the port; 0 for a free one (%(default)s)")
+    add("--token", default="", help="the token of the address (a new random one)")
+    add("--no-browser", action="store_true", help="open no browser")
+    add("--no-cache", action="store_true", help="cache no features")
+    add("--precision", default="auto", choices=PRECISIONS, help="auto: bfloat16 where it is fast")
+    add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Open or make the project, serve it until Ctrl-C, and print the address when it is ready."""
+    _check_host(options.host)
+    with _session(options) as session:
+        for notice in session.notices:
+            print(notice, file=sys.stderr)
+
+        def ready(address: str) -> None:
+            print(address, flush=True)
+            if not options.no_browser and _has_browser():
+                webbrowser.open(address)
+
+        with progress_bar("reading pictures") as progress:
+            session.subscribe(
+                lambda event: (
+                    progress(event.data["done"], event.data["total"])
+                    if event.kind == "progress" and event.data
+                    else None
+                )
+            )
+            serve(session, Address(options.host, options.port, options.token), ready)
+
+
+def _session(options: argparse.Namespace) -> LabelingSession:
+    """The session of a new project, or of the one that is given instead of pictures."""
+    choices = {
+        "source": options.network,
+        "method": options.method,
+        "cache": not options.no_cache,
+        "precision": options.precision,
+        "device": options.device,
+    }
+    given = {name: value for name, value in choices.items() if value is not None}
+    if options.out is None:
+        if len(options.pictures) > 1:
+            raise OptionError("--out is missing; give the folder that is to keep your labels.")
+        return LabelingSession.open(options.pictures[0], examples=options.examples, **given)
+    return LabelingSession.open(options.out, options.pictures, options.examples, **given)
+
+
+def _check_host(host: str) -> None:
+    """Say what it means to listen on another address than the loopback."""
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        print(
+            f"listening on {host}: whoever can reach this machine and knows the address can see "
+            "the pictures and change labels; the connection is not encrypted.",
+            file=sys.stderr,
+        )
+
+
+def _has_browser() -> bool:
+    """Whether a person is likely to see a browser that is opened."""
+    if not sys.stdout.isatty() or "CI" in os.environ:
+        return False
+    return sys.platform in ("win32", "darwin") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
