@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers.browser import CHROMIUM, Browser
+from benchmarks.browser import CHROMIUM, Browser
 
 from helpers.demo import made_up_omniglot
 from helpers.page import Reader, requests_and_scripts
