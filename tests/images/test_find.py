@@ -24,7 +24,7 @@ def photos(tmp_path):
 def test_a_folder_is_searched_at_any_depth(photos):
     found = find_pictures(photos)
     assert names(found) == ["0.png", "0.png", "1.png", "1.png"]
-    assert found.other_files == 1
+    assert found.skipped == ((str(photos / "notes.txt"), "documents"),)
     assert all(os.path.isabs(picture.file) and not picture.error for picture in found.pictures)
 
 
@@ -48,6 +48,7 @@ def test_missing_pictures_are_an_error(photos):
 def test_pictures_without_a_folder_and_without_files(photos):
     found = find_pictures(photos)
     assert len(found.without(folder=photos / "b").pictures) == 2
+    assert found.without(folder=photos).skipped == ()
     assert len(found.without(files=[str(photos / "a" / "0.png")]).pictures) == 3
 
 

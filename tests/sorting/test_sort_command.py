@@ -103,12 +103,15 @@ def test_unreadable_pictures_are_in_the_table_of_errors(colors, capsys):
     (colors.pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff")
     (colors.pictures / "notes.txt").write_text("hello")
     assert sort(colors) == 1
-    assert table(colors, "errors.csv")[0]["reason"] == "not a picture in a format read here"
+    broken, notes = table(colors, "errors.csv")
+    assert broken["reason"].startswith("damaged")
+    assert notes["reason"] == "skipped: documents are not read"
     assert len(table(colors)) == 24
     printed = capsys.readouterr()
-    assert "broken.jpg: not a picture" in printed.err
-    assert "1 other files left alone" in printed.out
+    assert "broken.jpg: damaged" in printed.err
+    assert "1 skipped: documents" in printed.out
     (colors.pictures / "broken.jpg").unlink()
+    (colors.pictures / "notes.txt").unlink()
     assert sort(colors) == 0
     assert not (colors.out / "errors.csv").exists()
 

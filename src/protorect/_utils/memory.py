@@ -31,3 +31,15 @@ def keep_freed_memory() -> None:
     if adjust is not None:
         adjust(_M_MMAP_MAX, 0)
         adjust(_M_TRIM_THRESHOLD, _LARGEST_INT)
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system.
+
+    glibc keeps what a thread has freed for the same thread, so that the memory of the process would
+    grow with the number of threads that have once used much. Other C libraries are left alone.
+    """
+    if sys.platform.startswith("linux"):
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

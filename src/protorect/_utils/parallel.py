@@ -53,9 +53,10 @@ def threads(workers: int, prepare: Callable[[], None] | None = None) -> Iterator
 
 
 @contextmanager
-def processes(workers: int) -> Iterator[Mapper]:
+def processes(workers: int, prepare: Callable[[], None] | None = None) -> Iterator[Mapper]:
     """Give a `map` that works in this many processes; with one, in this process.
 
+    Each other process calls `prepare` when it starts.
     For work that holds the interpreter's lock most of the time. The function and its items and
     results are pickled.
     """
@@ -64,7 +65,7 @@ def processes(workers: int) -> Iterator[Mapper]:
         return
     # A forked copy of a process with threads may hang; both of these start from a clean one.
     method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(workers, get_context(method), _prepare_worker)
+    pool = ProcessPoolExecutor(workers, get_context(method), _prepare_worker, (prepare,))
     try:
         yield lambda work, items: map_in_order(pool, work, items, workers * _QUEUED)
     except BrokenProcessPool as error:
@@ -83,9 +84,11 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def _prepare_worker() -> None:
+def _prepare_worker(prepare: Callable[[], None] | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the worker
     threading.Thread(target=_exit_with_parent, daemon=True).start()
+    if prepare is not None:
+        prepare()
 
 
 def _exit_with_parent() -> None:

@@ -8,6 +8,10 @@ ones, predictions.csv, and the contact sheet index.html. Pictures are linked the
 copies where the system makes no symbolic links); they are only moved with --move, and `protorect
 undo DIR` puts everything back. If it is interrupted, give the same command again.
 
+Pictures are recognised by their content: JPEG, PNG, GIF, BMP, TIFF, WebP, AVIF, JPEG 2000, PPM, and
+HEIC with pip install 'protorect[heic]'. Decoding uses at most 1600 MB in all threads together, or
+what the environment variable PROTORECT_DECODING_MB says; larger pictures are reported.
+
 networks:
   efficientnet-lite0   trained on ImageNet, for photographs; comes with protorect
   RUN                  the folder of a run of `protorect train`, or a .safetensors file of weights
@@ -107,12 +111,17 @@ def _watch(results: Iterator[SortResult], options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def _by_kind(result: SortResult) -> list[tuple[str, int]]:
+    """The kinds of skipped files with their numbers, the most frequent first."""
+    return Counter(file.kind for file in result.skipped).most_common()
+
+
 def _report(result: SortResult, options: argparse.Namespace) -> None:
     """Print where the pictures went, and write the requested copy of the predictions."""
     out = options.out
     notes = [
         (result.finished, "left by an interruption, now in their place"),
-        (result.other_files, "other files left alone"),
+        *((count, f"skipped: {kind}") for kind, count in _by_kind(result)),
         (len(result.examples), "already among the examples, labeled as such"),
         (result.replaced_links["hard link"], "hard links, as symbolic links cannot be made here"),
         (result.replaced_links["copy"], "copies, as links cannot be made here"),

@@ -140,9 +140,9 @@ def _pack_chunk(images: Path, size: int, dataset: Dataset, chunk: _Chunk) -> _Pa
         width = height = 0
         sha256 = problem = ""
         try:
-            data = picture.read()
-            sha256 = hashlib.sha256(data).hexdigest()
-            image = decode(data, size, dataset.channels, picture.shape, picture.box)
+            with picture.content() as data:
+                sha256 = hashlib.sha256(data).hexdigest()
+                image = decode(data, size, dataset.channels, picture.shape, picture.box)
             width, height = image.width, image.height
             decoded.append(image.pixels)
         except UnreadableError as error:

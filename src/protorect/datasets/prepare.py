@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from protorect._utils.files import folder_written_whole
@@ -35,6 +36,7 @@ from protorect.datasets.splits import (
     fraction_split,
 )
 from protorect.errors import DataError, OptionError
+from protorect.images.memory import share_decoding_memory
 
 SMALLEST_SIZE = 8  # pixels per side of a packed picture
 
@@ -271,7 +273,7 @@ def _pack(
     # Not in threads, which would wait for each other where pictures are small: Omniglot takes half
     # the time in processes.
     with (
-        processes(workers) as run,
+        processes(workers, partial(share_decoding_memory, workers)) as run,
         (folder / INDEX).open("w", newline="", encoding="utf-8") as file,
     ):
         index = csv.writer(file, lineterminator="\n")

@@ -97,7 +97,8 @@ def chained_digest(contents: Iterable[bytes], before: str = "") -> str:
 def _content(picture: StoredPicture) -> bytes:
     """SHA-256 of a picture's file, b"" if that cannot be read."""
     try:
-        return sha256(picture.read()).digest()
+        with picture.content() as data:
+            return sha256(data).digest()
     except UnreadableError:
         return b""
 
@@ -107,7 +108,8 @@ def _sampled_mean(pictures: Sequence[StoredPicture]) -> list[float]:
     means = []
     for picture in pictures[:: -(-len(pictures) // _SAMPLE)]:
         try:
-            means.append(decode(picture.read(), _SAMPLE_SIZE, 1).pixels.mean() / 255)
+            with picture.content() as data:
+                means.append(decode(data, _SAMPLE_SIZE, 1).pixels.mean() / 255)
         except UnreadableError:
             continue
     return [float(np.mean(means))] if means else [0.0]

@@ -151,13 +151,13 @@ def _look_up(picture: StoredPicture, embedder: Embedder, cache: FeatureCache) ->
         return _Picture(file, content, features, opened=False)
     content = b""
     try:
-        data = picture.read()
-        content = hashlib.sha256(data).digest()
-        features = cache.get(embedder.digest, content)
-        if features is not None:
-            return _Picture(file, content, features)
-        decoded = decode(data, embedder.size, embedder.channels)
-        return _Picture(file, content, pixels=decoded.pixels)
+        with picture.content() as data:
+            content = hashlib.sha256(data).digest()
+            features = cache.get(embedder.digest, content)
+            if features is not None:
+                return _Picture(file, content, features)
+            decoded = decode(data, embedder.size, embedder.channels)
+            return _Picture(file, content, pixels=decoded.pixels)
     except UnreadableError as error:
         return _Picture(file, content, error=str(error))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from protorect._utils.text import printable
 from protorect.errors import DataError
-from protorect.images.stored import StoredPicture, is_picture
+from protorect.images.stored import StoredPicture
 
 _SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _DISK_IS_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -29,7 +29,7 @@ _Entry = StoredPicture | str  # a picture or text, or the path of a file or a fo
 class Listing:
     """The contents of a folder or an archive, sorted by path."""
 
-    pictures: tuple[StoredPicture, ...]  # all files with a picture's suffix
+    pictures: tuple[StoredPicture, ...]  # files that are called or begin like a picture
     other_files: tuple[str, ...]  # paths; of these files only texts may be read
     folders: tuple[str, ...]  # paths, those of empty folders included
     texts: tuple[StoredPicture, ...] = ()  # files that end in .txt, such as lists of the pictures
@@ -128,9 +128,9 @@ def _listing(entries: Iterable[_Entry], strip: bool) -> Listing:
     )
 
 
-def _is_listed(path: str) -> bool:
-    """Whether a file may be read: a picture, or a text."""
-    return is_picture(path) or path.endswith(_TEXT)
+def _entry(file: StoredPicture) -> _Entry:
+    """A file that may be read, which is a picture or a text, or the path of another one."""
+    return file if file.path.endswith(_TEXT) or file.is_picture else file.path
 
 
 def _list_folder(root: Path) -> Iterator[_Entry]:
@@ -161,18 +161,16 @@ def _list_folder(root: Path) -> Iterator[_Entry]:
             elif child.is_dir():
                 yield f"{path}/"
                 stack.append((child.path, f"{path}/", parents | {identity}))
-            elif not _is_listed(path):
-                yield path
             else:  # reading a pipe would wait for ever
                 reason = "" if child.is_file() else "not a regular file"
-                yield StoredPicture(path, child.path, status.st_size, error=reason)
+                yield _entry(StoredPicture(path, child.path, status.st_size, error=reason))
 
 
 def _list_zip(archive: Path) -> Iterator[_Entry]:
     with zipfile.ZipFile(archive) as members:
         for member in members.infolist():
             path = printable(member.filename).lstrip("/")
-            if path.endswith("/") or not _is_listed(path):
+            if path.endswith("/"):
                 yield path
                 continue
             reason = ""
@@ -181,7 +179,7 @@ def _list_zip(archive: Path) -> Iterator[_Entry]:
             elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 reason = "compressed in a way that is not read here"
             deflated = member.compress_type == zipfile.ZIP_DEFLATED
-            yield StoredPicture(
+            picture = StoredPicture(
                 path,
                 str(archive),
                 member.compress_size,
@@ -191,6 +189,7 @@ def _list_zip(archive: Path) -> Iterator[_Entry]:
                 checksum=member.CRC,
                 error=reason,
             )
+            yield _entry(picture)
 
 
 def _list_tar(archive: Path) -> Iterator[_Entry]:
@@ -199,11 +198,9 @@ def _list_tar(archive: Path) -> Iterator[_Entry]:
             path = printable(member.name).removeprefix("./").lstrip("/")
             if member.isdir():
                 yield f"{path}/"
-            elif not _is_listed(path):
-                yield path
             else:
                 regular = member.isreg() and not member.issparse()
                 reason = "" if regular else "a link or a sparse file inside an archive"
-                yield StoredPicture(
-                    path, str(archive), member.size, offset=member.offset_data, error=reason
-                )
+                position = member.offset_data
+                picture = StoredPicture(path, str(archive), member.size, position, error=reason)
+                yield _entry(picture)

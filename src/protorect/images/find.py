@@ -11,7 +11,8 @@ from protorect._utils.files import read_text
 from protorect._utils.text import printable
 from protorect.errors import DataError
 from protorect.images.archives import list_pictures
-from protorect.images.stored import PathLike, StoredPicture, is_picture
+from protorect.images.formats import LISTS, kind_of_file
+from protorect.images.stored import PathLike, StoredPicture
 
 PictureSource = PathLike | Iterable[PathLike]
 
@@ -23,24 +24,38 @@ class FailedPicture(NamedTuple):
     reason: str
 
 
+class SkippedFile(NamedTuple):
+    """A file that is not read, and its kind in the plural, such as "videos"."""
+
+    path: str
+    kind: str
+
+    def as_failed(self) -> FailedPicture:
+        """The same for a list of files that were not used."""
+        return FailedPicture(self.path, f"skipped: {self.kind} are not read")
+
+
 @dataclass(frozen=True)
 class FoundPictures:
     """Pictures without duplicates; each `file` is an absolute path."""
 
     pictures: tuple[StoredPicture, ...]
-    other_files: int = 0  # number of files beside them that are not pictures
+    skipped: tuple[SkippedFile, ...] = ()  # files beside them that are not pictures
 
     def without(self, folder: Path | None = None, files: Iterable[str] = ()) -> Self:
-        """Return the pictures that are neither in `folder` nor among `files`."""
+        """Return what is neither in `folder` nor among `files`."""
         excluded = {os.path.realpath(file) for file in files}
         prefix = None if folder is None else os.path.realpath(folder) + os.sep
-        remaining = (
-            picture
-            for picture in self.pictures
-            if (real := _real_path(picture.file)) not in excluded
-            and not (prefix and real.startswith(prefix))
+
+        def remains(file: str) -> bool:
+            real = _real_path(file)
+            return real not in excluded and not (prefix and real.startswith(prefix))
+
+        return replace(
+            self,
+            pictures=tuple(picture for picture in self.pictures if remains(picture.file)),
+            skipped=tuple(file for file in self.skipped if remains(file.path)),
         )
-        return replace(self, pictures=tuple(remaining))
 
 
 def find_pictures(source: PictureSource) -> FoundPictures:
@@ -51,23 +66,25 @@ def find_pictures(source: PictureSource) -> FoundPictures:
     """
     sources = [source] if isinstance(source, str | os.PathLike) else source
     pictures: dict[str, StoredPicture] = {}
-    other_files = 0
+    skipped: dict[str, SkippedFile] = {}
     for one in sources:
         found = _find(os.fspath(one))
-        other_files += found.other_files
-        for picture in found.pictures:
-            pictures.setdefault(picture.file, picture)
-    return FoundPictures(tuple(pictures.values()), other_files)
+        pictures = {picture.file: picture for picture in found.pictures} | pictures
+        skipped |= {file.path: file for file in found.skipped}
+    return FoundPictures(tuple(pictures.values()), tuple(skipped.values()))
 
 
 def _find(source: str) -> FoundPictures:
     if os.path.isdir(source):
         folder = Path(os.path.abspath(source))
         listing = list_pictures(folder, scratch=folder)  # scratch is for archives only
-        return FoundPictures(listing.pictures, len(listing.other_files))
+        return FoundPictures(listing.pictures, _skipped(folder / p for p in listing.other_files))
     if os.path.lexists(source):
-        if is_picture(os.path.basename(source)):
-            return FoundPictures((StoredPicture.from_file(source),))
+        picture = StoredPicture.from_file(source)
+        if _is_picture(picture):
+            return FoundPictures((picture,))
+        if (kind := kind_of_file(source)) not in LISTS:
+            raise DataError(f"{printable(source)} cannot be sorted: {kind} are not read.")
         return _find_listed(source)
     if glob.has_magic(source):
         return _find_matching(source)
@@ -79,12 +96,20 @@ def _find(source: str) -> FoundPictures:
 
 def _find_matching(pattern: str) -> FoundPictures:
     names = sorted(glob.glob(pattern, recursive=True))
-    pictures = tuple(
-        StoredPicture.from_file(name) for name in names if is_picture(os.path.basename(name))
-    )
+    files = [StoredPicture.from_file(name) for name in names if not os.path.isdir(name)]
+    pictures = tuple(file for file in files if _is_picture(file))
     if not pictures:
         raise DataError(f"no picture matches {printable(pattern)}.")
-    return FoundPictures(pictures, sum(os.path.isfile(name) for name in names) - len(pictures))
+    return FoundPictures(pictures, _skipped(f.file for f in files if not _is_picture(f)))
+
+
+def _is_picture(file: StoredPicture) -> bool:
+    """Whether it is a picture, even in a hidden folder: the user named it."""
+    return replace(file, path=os.path.basename(file.path)).is_picture
+
+
+def _skipped(paths: Iterable[PathLike]) -> tuple[SkippedFile, ...]:
+    return tuple(SkippedFile(os.fspath(path), kind_of_file(os.fspath(path))) for path in paths)
 
 
 def _find_listed(file: str) -> FoundPictures:

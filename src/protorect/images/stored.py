@@ -3,15 +3,15 @@
 import os
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
 from protorect._utils.text import printable
+from protorect.images.formats import HEAD, has_picture_suffix, is_hidden, is_picture
+from protorect.images.memory import FILES, VARIABLE
 
-MAX_FILE_BYTES = 512 * 2**20
-PICTURE_SUFFIXES = frozenset(
-    (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm")
-)
 PathLike = str | os.PathLike[str]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 _ZIP_HEADER = struct.Struct("<26xHH")  # ends with the lengths of the name and the extra field
@@ -58,34 +58,58 @@ class StoredPicture:
         """Whether `file` holds other pictures, too."""
         return self.zipped or self.offset > 0
 
+    @property
+    def is_picture(self) -> bool:
+        """Whether it is called like a picture or begins like one, and is not hidden."""
+        if is_hidden(self.path):
+            return False
+        if has_picture_suffix(self.path):
+            return True
+        try:
+            return not self.error and is_picture(self.path, self._read(HEAD))
+        except UnreadableError:
+            return False
+
+    @contextmanager
+    def content(self) -> Iterator[bytes]:
+        """Read it like `read`, and hold the memory that it takes until the block ends."""
+        with FILES.reserve(min(self._held, FILES.total)):
+            yield self.read()
+
     def read(self) -> bytes:
         """Read the encoded picture or its raw pixels; raises UnreadableError."""
         if self.error:
             raise UnreadableError(self.error)
-        if max(self.length, self.unpacked_length) > MAX_FILE_BYTES:
-            raise UnreadableError(f"a file of more than {MAX_FILE_BYTES // 2**20} MiB")
+        if self._held > FILES.total:
+            most = FILES.total // 2**20
+            raise UnreadableError(f"a file of more than {most} MB, a quarter of {VARIABLE}")
+        length = self.unpacked_length or self.length
+        data = self._read(length)
+        if len(data) != length:
+            raise UnreadableError("shorter than its archive or folder says")
+        if self.checksum is not None and zlib.crc32(data) != self.checksum:
+            raise UnreadableError("damaged inside its archive")
+        return data
+
+    @property
+    def _held(self) -> int:
+        """Bytes of memory that reading takes."""
+        return self.length + self.unpacked_length
+
+    def _read(self, count: int) -> bytes:
+        """Read so many bytes of the picture from its beginning, or as many as there are."""
         try:
             with open(self.file, "rb") as file:
                 file.seek(self.offset)
                 if self.zipped:
                     name, extra = _ZIP_HEADER.unpack(file.read(_ZIP_HEADER.size))
                     file.seek(name + extra, os.SEEK_CUR)
-                data = file.read(self.length)
-            if self.unpacked_length:
-                data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, self.unpacked_length)
+                if not self.unpacked_length:
+                    return file.read(min(count, self.length))
+                # Deflate can make a few bytes longer, by less than this.
+                packed = file.read(min(self.length, 2 * count + 1024))
+                return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, count)
         except OSError as error:
             raise UnreadableError(error.strerror or str(error)) from error
         except (zlib.error, struct.error) as error:
             raise UnreadableError("damaged inside its archive") from error
-        if len(data) != (self.unpacked_length or self.length):
-            raise UnreadableError("shorter than its archive or folder says")
-        if self.checksum is not None and zlib.crc32(data) != self.checksum:
-            raise UnreadableError("damaged inside its archive")
-        return data
-
-
-def is_picture(path: str) -> bool:
-    """Whether a file has a picture's suffix and is not hidden."""
-    parts = path.split("/")
-    hidden = any(part.startswith((".", "__MACOSX")) for part in parts)
-    return not hidden and os.path.splitext(parts[-1])[1].lower() in PICTURE_SUFFIXES

@@ -5,10 +5,13 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from protorect.images.decode import eight_bit_opaque, open_picture, readable, rotation
+from protorect.images.decode import loaded, readable, rotation, shrunk
+from protorect.images.open import open_picture
 
 LONGEST_SIDE, QUALITY = 320, 80
+_LONGEST_SHOWN = 4096  # pixels of a picture that is converted for browsers
 _SHOWN = {"JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WEBP": "image/webp"}
+_SHOWN |= {"AVIF": "image/avif"}
 
 _SIDEWAYS = (
     Image.Transpose.TRANSPOSE,
@@ -32,21 +35,18 @@ def make_thumbnail(data: bytes) -> Thumbnail:
     Raises UnreadableError.
     """
     with readable(data):
-        image = open_picture(data)
-        size, turn = image.size, rotation(image)
-        if max(size) >= 2 * LONGEST_SIDE:  # JPEG is decoded faster at a fraction of its size
-            image.draft(None, (LONGEST_SIDE, LONGEST_SIDE))
-        image.load()
-        if image.format == "TIFF":  # which Pillow turns upright when it is loaded
-            size = image.size
-        image = eight_bit_opaque(image).convert("RGB")
-        image.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.BICUBIC, reducing_gap=2.0)
+        with loaded(data, LONGEST_SIDE) as (image, size):
+            turn = rotation(image)
+            if image.format == "TIFF":  # which Pillow turns upright when it is loaded
+                size = image.size
+            small = _small(image, 2 * LONGEST_SIDE)
+        small.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.BICUBIC)
         if turn is not None:
-            image = image.transpose(turn)
+            small = small.transpose(turn)
         if turn in _SIDEWAYS:
             size = size[::-1]
         output = io.BytesIO()
-        image.save(output, "WEBP", quality=QUALITY, method=2)
+        small.save(output, "WEBP", quality=QUALITY, method=2)
     return Thumbnail(output.getvalue(), *size)
 
 
@@ -56,10 +56,19 @@ def browser_picture(data: bytes) -> tuple[bytes, str]:
     Raises UnreadableError.
     """
     with readable(data):
-        image = open_picture(data)
-        if image.format in _SHOWN:
-            return data, _SHOWN[image.format]
-        image.load()
+        kind = open_picture(data).format
+        if kind in _SHOWN:
+            return data, _SHOWN[kind]
         output = io.BytesIO()
-        eight_bit_opaque(image).convert("RGB").save(output, "PNG")
+        with loaded(data) as (image, _):
+            turn = rotation(image)
+            shown = _small(image, _LONGEST_SHOWN)
+        shown = shown if turn is None else shown.transpose(turn)
+        shown.save(output, "PNG")
     return output.getvalue(), "image/png"
+
+
+def _small(image: Image.Image, longest: int) -> Image.Image:
+    """A copy in RGB with less than twice `longest` pixels in each direction."""
+    factor = max(1, max(image.size) // longest)
+    return shrunk(image, (0, 0, *image.size), (factor, factor), "RGB")

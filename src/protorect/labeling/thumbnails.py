@@ -18,6 +18,7 @@ def cached_thumbnail(cache: FeatureCache, picture: StoredPicture, content: bytes
     stored = cache.get_bytes(_MAKER, content)
     if stored is not None and len(stored) > _SIZE.size:
         return Thumbnail(stored[_SIZE.size :], *_SIZE.unpack_from(stored))
-    made = make_thumbnail(picture.read())
+    with picture.content() as data:
+        made = make_thumbnail(data)
     cache.put_bytes(_MAKER, content, _SIZE.pack(made.width, made.height) + made.data)
     return made

@@ -121,7 +121,8 @@ def make_thumbnails(
 def _make_thumbnail(target_and_file: tuple[Path, str]) -> None:
     target, file = target_and_file
     try:
-        pixels = decode(StoredPicture.from_file(file).read(), SIDE, 3).pixels
+        with StoredPicture.from_file(file).content() as content:
+            pixels = decode(content, SIDE, 3).pixels
     except UnreadableError:
         return
     data = io.BytesIO()

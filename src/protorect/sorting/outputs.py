@@ -28,8 +28,8 @@ def write_outputs(
 ) -> Evaluation | None:
     """Write tables, evaluation and contact sheet of all pictures in a sorted folder.
 
-    `problems` are the pictures that could not be read or placed. `evaluate` takes the folder that
-    a picture came from as its true label. `progress` counts thumbnails.
+    `problems` are the pictures that could not be read or placed, and the skipped files. `evaluate`
+    takes the folder that a picture came from as its true label. `progress` counts thumbnails.
     """
     folder.clear(OUTPUTS)
     rows = [(rounded(one.prediction), printable(one.target)) for one in folder.placements]

@@ -14,7 +14,13 @@ from typing import Any
 
 from protorect._utils.progress import Progress, ProgressOf
 from protorect.errors import DataError, OptionError
-from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
+from protorect.images.find import (
+    FailedPicture,
+    FoundPictures,
+    PictureSource,
+    SkippedFile,
+    find_pictures,
+)
 from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.classifier import ImageClassifier
 from protorect.labeling.examples import ExampleSource, find_examples
@@ -53,7 +59,7 @@ class SortResult:
     finished: int = 0  # pictures that an interruption had left and that were placed now
     problems: list[FailedPicture] = field(default_factory=list)  # not read, or not placed
     examples: tuple[str, ...] = ()  # pictures with the content of an example
-    other_files: int = 0  # files that are no pictures
+    skipped: tuple[SkippedFile, ...] = ()  # files that are no pictures
     # Symbolic links that the system did not make, by what was made: "hard link" or "copy".
     replaced_links: Counter[str] = field(default_factory=Counter)
     evaluation: Evaluation | None = None
@@ -177,7 +183,7 @@ class Sorter:
         """
         folder, options = self.folder, self.options
         result = result or SortResult(folder)
-        result.other_files = found.other_files
+        result.skipped = found.skipped
         if found.pictures:
             before = [] if replaces else folder.placements
             in_folder = [StoredPicture.from_file(folder.root / one.target) for one in before]
@@ -199,7 +205,7 @@ class Sorter:
             with options.progress_of("thumbnails") as progress:
                 result.evaluation = write_outputs(
                     folder,
-                    result.problems,
+                    [*result.problems, *(one.as_failed() for one in result.skipped)],
                     parquet=options.parquet,
                     with_contact_sheet=options.contact_sheet,
                     evaluate=options.evaluate,

@@ -1,0 +1,114 @@
+"""One limit of memory for all threads that decode."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from helpers.bombs import gif, png
+from protorect.errors import OptionError
+from protorect.images import memory
+from protorect.images.memory import MemoryLimit, decoding_memory, share_decoding_memory
+
+MB = 2**20
+
+
+@pytest.fixture
+def variable(monkeypatch):
+    """Set the environment variable for one test."""
+
+    def set_to(text):
+        monkeypatch.setenv(memory.VARIABLE, text)
+        decoding_memory.cache_clear()
+
+    yield set_to
+    monkeypatch.undo()
+    decoding_memory.cache_clear()
+
+
+def test_reservations_never_exceed_the_limit(variable):
+    variable("100")
+    limit = MemoryLimit(0.5)
+    assert limit.total == 50 * MB
+    lock, used, largest = threading.Lock(), 0, 0
+
+    def work(count):
+        nonlocal used, largest
+        with limit.reserve(count):
+            with lock:
+                used += count
+                largest = max(largest, used)
+            time.sleep(0.002)
+            with lock:
+                used -= count
+
+    threads = [threading.Thread(target=work, args=(n * MB,)) for n in (20, 50, 1, 30, 25) * 6]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert used == 0
+    assert 30 * MB <= largest <= 50 * MB
+
+
+def test_what_failed_is_free_again(variable):
+    variable("100")
+    limit = MemoryLimit(1)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), limit.reserve(80 * MB):
+            raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("text", ["x", "-5", "10", "1.5", "9" * 5000, "²"])
+def test_a_wrong_setting_is_named(variable, text):
+    variable(text)
+    with pytest.raises(OptionError, match="PROTORECT_DECODING_MB has to be a number of megabytes"):
+        decoding_memory()
+
+
+def test_processes_share_the_memory(variable):
+    variable("1000")
+    share_decoding_memory(4)
+    assert decoding_memory() == 250 * MB
+
+
+BOMBS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from protorect._utils.memory import keep_freed_memory
+from protorect.images.decode import decode
+from protorect.images.stored import StoredPicture, UnreadableError
+def peak():
+    [line] = [x for x in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in x]
+    return int(line.split()[1]) // 1024
+def work(file):
+    try:
+        with StoredPicture.from_file(file).content() as data:
+            decode(data, 64, 3)
+        return ""
+    except UnreadableError as error:
+        return str(error)
+keep_freed_memory()
+before = peak()
+with ThreadPoolExecutor(6) as pool:
+    print(list(pool.map(work, sys.argv[1:])))
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_bombs_in_all_threads_stay_within_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setenv(memory.VARIABLE, "200")
+    files = []
+    for number, data in enumerate([png(5000, 5000, 16, 6), gif(9999), png(6000, 6000, 8, 2)] * 2):
+        (tmp_path / f"{number}.jpg").write_bytes(data)
+        files.append(str(tmp_path / f"{number}.jpg"))
+    done = subprocess.run(
+        [sys.executable, "-c", BOMBS, *files], capture_output=True, text=True, timeout=120
+    )
+    reasons, used = done.stdout.splitlines()
+    assert reasons == str(["", "truncated", ""] * 2), done.stderr
+    assert 90 < int(used) < 200  # one picture takes 100 to 137 MB, all at once 750 MB
