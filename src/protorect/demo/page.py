@@ -174,6 +174,7 @@ def _ablation_section(omniglot: OmniglotResult) -> Section:
 def _z_section(omniglot: OmniglotResult) -> Section:
     text = (
         "`bd-i` adds up to Z of the queries predicted as a class to its prototype; Z = 0 is `cspn`."
+        " Where the accuracy is near 100 %, the line of the theory soon leaves the plot."
     )
     figures = against_z(omniglot.against_z, feature_set_name(FEATURES))
     return Section("How many queries may join a prototype", [text, *figures])

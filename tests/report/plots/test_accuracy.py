@@ -79,6 +79,12 @@ def test_limits_contain_bands_and_theory():
     assert accuracy_limits([Curve("a", [0], [70.0], [0.0])]) == (70, 75)
 
 
+def test_the_axis_ends_at_100_where_the_theory_does_not():
+    beyond = Curve("a", [0, 1], [98.0, 99.0], [0.1, 0.1], [91.0, 110.0])
+    assert accuracy_limits([beyond]) == (90, 100)
+    assert accuracy_limits([Curve("a", [0], [100.0], [0.0])]) == (95, 100)
+
+
 def test_the_level_is_named_and_dashed():
     line = Curve("a", [1, 10], [3, 2], [0.1, 0.2])
     svg = curves_on_log_axis([line], ("x", "y"), ("one", 2.5), "Title")

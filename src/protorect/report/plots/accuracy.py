@@ -75,13 +75,16 @@ def accuracy_against_z(curves: Sequence[Curve], title: str, limits: tuple[float,
 
 
 def accuracy_limits(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Limits of an accuracy axis that contain all of these curves, in steps of 5 %."""
+    """Limits of an accuracy axis that contain all of these curves, in steps of 5 %.
+
+    What a theory expects above 100 % is left out, so that the measured curves stay readable.
+    """
     values = []
     for curve in curves:
         _, accuracy, ci95, *expected = curve.arrays()
         values += [accuracy - np.nan_to_num(ci95), accuracy + np.nan_to_num(ci95), *expected]
-    joined = np.concatenate(values)
-    low, high = math.floor(joined.min() / 5) * 5, math.ceil(joined.max() / 5) * 5
+    joined = np.minimum(np.concatenate(values), 100)
+    low, high = min(95, math.floor(joined.min() / 5) * 5), math.ceil(joined.max() / 5) * 5
     return float(low), float(high if high > low else low + 5)
 
 
