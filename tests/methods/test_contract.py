@@ -428,3 +428,33 @@ def test_input_that_is_no_task_is_refused_in_one_sentence(change, message):
     if not {"prior", "previous"} & set(change):
         with pytest.raises(DataError, match=message):
             METHODS["cspn"](given["support"], given["labels"], given["unlabeled"])
+
+
+RAW = ("protonet", "soft-kmeans")  # they do not normalize
+
+
+@pytest.mark.parametrize("size", [1e20, 1e-30])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in RAW])
+def test_features_of_any_length_give_the_same_classes(name, size):
+    support, labels, query = random_tasks((2, 2, 2), 15, dtype=torch.float32)
+    chosen = short(name)
+    expected = chosen(support, labels, query)
+    assert_close(chosen(support * size, labels, query * size), expected, tolerance=1e-3)
+    fitted = chosen.fit(support * size, labels, query * size)
+    assert_close(
+        fitted.scores(query[:, :4] * size),
+        chosen.fit(support, labels, query).scores(query[:, :4].clone()),
+        tolerance=1e-3,
+    )
+
+
+@pytest.mark.parametrize("size", [1e20, 1e-30])
+@pytest.mark.parametrize("name", RAW)
+def test_raw_features_whose_squares_are_out_of_range_are_refused(name, size):
+    support, labels, query = random_tasks((2, 2, 2), 15, dtype=torch.float32)
+    with pytest.raises(DataError, match="their squares are out of the range of torch.float32"):
+        METHODS[name](support * size, labels, query * size)
+    wide = METHODS[name](support.double() * size, labels, query.double() * size)
+    same = (METHODS[name](support, labels, query).argmax(-1) == wide.argmax(-1)).double().mean()
+    if name == "protonet":  # a softmax of distances does depend on the length
+        assert same == 1

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from protorect.errors import DataError
+
 
 def row_norms(rows: Tensor) -> Tensor:
     """Norm of each row, (..., n, dim) -> (..., n), also where its squares are out of range."""
@@ -82,6 +84,18 @@ class RawRows(Rows):
         rows = features.rows if isinstance(features, Rows) else features
         return cls(rows.to(_at_least_float32(rows.dtype)))
 
+    def with_squares(self) -> RawRows:
+        """The same rows; DataError if their squares are out of range, as those of 1e20."""
+        limits = torch.finfo(self.dtype)
+        largest = float(self.rows.abs().max()) if self.rows.numel() else 0.0
+        if largest and not limits.tiny**0.5 * 1e4 < largest < limits.max**0.5 / 1e4:
+            raise DataError(
+                f"the largest feature is {largest:.1g}, and this method takes features without "
+                f"normalization, so that their squares are out of the range of {self.dtype}; "
+                "scale them, or take a method that normalizes."
+            )
+        return self
+
     def products_by_class(self, directions: Tensor) -> Tensor:
         """As in `Rows`."""
         # Directions times rows, which is faster than rows times directions: they are few.
@@ -133,8 +147,9 @@ class UnitRows(Rows):
         return self.products(directions).mul_(_inverse_norms(directions).mT)
 
     def cosines_with(self, others: UnitRows) -> Tensor:
-        """Cosine of every row with every row of `others`, which were not shifted."""
-        return self.products(others.rows).mul_(others.scale.unsqueeze(-2))
+        """Cosine of every row with every row of `others`."""
+        # Materialized: the product of two raw rows may be out of range, as that of 1e20 and 1e20.
+        return self.products(others.materialize())
 
     def weighted_sum_by_class(self, weights: Tensor) -> Tensor:
         """As in `Rows`."""

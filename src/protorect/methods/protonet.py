@@ -9,6 +9,7 @@ Assumes that Euclidean distances between the raw features are meaningful.
 
 from protorect._utils.parameters import Parameters
 from protorect.core.functional import class_means
+from protorect.core.unit_rows import RawRows
 from protorect.methods.interface import Task
 from protorect.methods.method import register
 from protorect.methods.rules import DistanceRule
@@ -17,5 +18,5 @@ from protorect.methods.rules import DistanceRule
 @register("protonet", Parameters(), "inductive", "nearest class mean by distance")
 def protonet(task: Task, options: Parameters) -> DistanceRule:
     """Minus squared distances to the class means."""
-    support, _ = task.raw_rows()
+    support = RawRows.of(task.support).with_squares()
     return DistanceRule(class_means(support, task.labels, task.ways), normalize=False)

@@ -3,7 +3,8 @@
 Mengye Ren, Eleni Triantafillou, Sachin Ravi, Jake Snell, Kevin Swersky, Joshua B. Tenenbaum, Hugo
 Larochelle, Richard S. Zemel: "Meta-Learning for Semi-Supervised Few-Shot Classification", ICLR
 2018, section 3.1.1, without their training, the queries taken as the unlabeled samples. As there,
-features are not normalized and one round is taken.
+features are not normalized, one round is taken, and a support sample counts for the class of its
+label, whatever it is nearest to.
 
 Assumes that every query belongs to one of the classes, and that classes differ more than their
 samples do. The softmax is of squared distances: where the features are long it is nearly one-hot.
@@ -13,6 +14,7 @@ samples do. The softmax is of squared distances: where the features are long it 
 import torch
 
 from protorect._utils.parameters import Parameters, parameter
+from protorect.core.unit_rows import Rows
 from protorect.methods._solvers.blocks import class_mean_weights
 from protorect.methods.interface import Solution, Task, with_prior
 from protorect.methods.method import register
@@ -38,7 +40,12 @@ class SoftKMeansOptions(Parameters):
 )
 def soft_kmeans(task: Task, options: SoftKMeansOptions) -> Solution:
     """Minus squared distances to the refined prototypes, up to a constant per sample."""
-    support, unlabeled = task.unit_rows() if options.normalize else task.raw_rows()
+    support: Rows
+    unlabeled: Rows
+    if options.normalize:
+        support, unlabeled = task.unit_rows()
+    else:
+        support, unlabeled = (rows.with_squares() for rows in task.raw_rows())
     members, prior = task.members_by_class(), task.prior_by_class()
     prototypes = support.weighted_sum_by_class(class_mean_weights(members))
     for _ in range(options.iterations):
