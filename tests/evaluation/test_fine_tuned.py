@@ -5,10 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from helpers.packed import pack_noise, save_weights
 from helpers.pictures import class_folders
 from protorect import DataError, OptionError, evaluate, load_features, sample_episodes
+from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect.backbones.cosine_classifier import CosineClassifier
+from protorect.backbones.weights import BASE_CLASSIFIER, WEIGHTS, TrainedBackbone
 from protorect.cli import main
 from protorect.embedding.extract import extract
 from protorect.evaluation.fine_tuned import Pictures, evaluate_fine_tuned
@@ -45,7 +49,9 @@ def test_before_the_first_step_it_is_cspn_on_the_features(data, distractors):
         labels, way=3, shot=5, query=4, episodes=6, distractors=distractors, seed=1
     )
     start = TFT.with_options(iterations=0)
-    results = evaluate_fine_tuned(behind(data), [start], shot=[1, 5], episodes=episodes)
+    results = evaluate_fine_tuned(
+        behind(data), [start], shot=[1, 5], episodes=episodes, precision="float32"
+    )
     expected = evaluate(features, labels, "cspn", shot=[1, 5], episodes=episodes)
     for tft, cspn in zip(results, expected, strict=True):
         assert (tft.method, tft.shot, tft.episodes) == ("tft:iterations=0", cspn.shot, 6)
@@ -94,6 +100,40 @@ def test_another_network_or_other_pictures_are_refused(data, tmp_path):
     ]:
         with pytest.raises((DataError, OptionError), match=message):
             Pictures.behind(**good | changes)
+
+
+def with_classifier(folder, classes=6):
+    """The same weights with a base classifier beside them, as `protorect train` writes them."""
+    tensors, card = load_tensors(folder / "w.safetensors", WEIGHTS)
+    torch.manual_seed(0)
+    classifier = CosineClassifier(TrainedBackbone.load(folder / "w.safetensors").backbone.dim, 6)
+    base = {f"{BASE_CLASSIFIER}{n}": t for n, t in classifier.state_dict().items()}
+    save_tensors(folder / "with.safetensors", tensors | base, card)
+    return classifier
+
+
+def test_the_layer_is_on_the_rectified_logits_of_the_base_classifier(data):
+    classifier = with_classifier(data)
+    features, labels = load_features(data / "f.npz")
+    with torch.no_grad():
+        logits = classifier(torch.from_numpy(features)).relu().numpy()
+    episodes = sample_episodes(labels, way=3, shot=1, query=4, episodes=6)
+    pictures = Pictures.behind(data / "f.npz", data / "with.safetensors", data / "packed")
+    start = TFT.with_options(layer="logits", iterations=0)
+    (tft,) = evaluate_fine_tuned(
+        pictures, [start], shot=[1], episodes=episodes, precision="float32"
+    )
+    (cspn,) = evaluate(logits, labels, "cspn", shot=1, episodes=episodes)
+    assert (tft.predictions == cspn.predictions).all()
+
+
+def test_a_network_without_base_classifier_is_refused_before_anything_is_computed(here, capsys):
+    line = [*LINE[:3], "tft:layer=logits", "--method", "cspn", *LINE[4:], *NETWORK]
+    assert main(line) == 2
+    shown = capsys.readouterr()
+    assert "is on the logits of the base classifier, which this network has not" in shown.err
+    assert shown.err.count("\n") == 1
+    assert not shown.out
 
 
 LINE = ["evaluate", "f.npz", "--method", QUICK.name, "--way", "2", "--shot", "1", "--query", "2"]

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from protorect import METHODS, OptionError
+from protorect.backbones.cosine_classifier import CosineClassifier
 from protorect.methods import PICTURE_METHODS, chosen_with_pictures
 from reference import fine_tuning
 
@@ -54,11 +55,28 @@ def test_agrees_with_the_reference(options, statistics):
     torch.testing.assert_close(logits, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("updates", ["together", "separate"])
+@pytest.mark.parametrize("statistics", ["training", "task"])
+@pytest.mark.parametrize("layer", ["features", "logits"])
+def test_the_form_of_its_authors_agrees_with_the_reference(layer, updates, statistics):
+    network, (support, labels, query) = small_network(), task()
+    start = parts_of(network)
+    if layer == "logits":
+        classifier = CosineClassifier(4 * 3 * 3, 11).double()
+        start |= {"base": classifier.weight.detach().clone(), "tau": classifier.scale.detach()}
+        network = nn.Sequential(network, classifier, nn.ReLU())
+    options = LARGE | {"layer": layer, "updates": updates, "statistics": statistics}
+    expected = fine_tuning.tft(start, support, labels, query, WAYS, **options)
+    logits = TFT.with_options(**options)(network, support, labels, query, ALL_AT_ONCE)
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-8)
+
+
 def test_every_option_has_an_effect():
     network, pictures = small_network(), task()
     methods = [TFT.with_options(**LARGE)]
     methods += [
-        methods[0].with_options(**one) for one in ({"iterations": 5}, {"statistics": "task"})
+        methods[0].with_options(**one)
+        for one in ({"iterations": 5}, {"statistics": "task"}, {"updates": "separate"})
     ]
     logits = [one(network, *pictures, ALL_AT_ONCE) for one in methods]
     for other in logits[1:]:

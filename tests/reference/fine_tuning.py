@@ -24,15 +24,19 @@ def tft(
     scale=1.0,
     entropy=1.0,
     statistics="training",
+    layer="features",
+    updates="together",
 ):
     """Logits of the queries (n_query, ways).
 
     `start` has the network's `kernel` (maps, 1, 3, 3), `gain`, `offset`, `mean` and `variance`
-    (maps,). Pictures are (n, 1, height, width).
+    (maps,); if the layer is on the logits, the base classifier's `base` (classes, dim) and `tau`.
+    Pictures are (n, 1, height, width).
     """
     mean, variance = start["mean"].clone(), start["variance"].clone()
 
-    def features(pictures, kernel, gain, offset, learn):
+    def inputs(pictures, kernel, gain, offset, *base, learn):
+        """What the new layer is on, before it is normalized."""
         nonlocal mean, variance
         maps = convolved(pictures, kernel)
         used = mean, variance
@@ -50,13 +54,19 @@ def tft(
                 for m in range(len(one))
             ]
             row = torch.stack(normed).clamp(min=0).flatten()
-            rows.append(row / row.norm())
+            if base:  # Dhillon et al. 2020, eq. (7): the rectified logits of the base classes
+                cosines = [(row / row.norm()) @ (w / w.norm()) for w in base[0]]
+                row = (base[1] * torch.stack(cosines)).clamp(min=0)
+            rows.append(row)
         return torch.stack(rows)
 
     network = [start["kernel"], start["gain"], start["offset"]]
-    known = features(support, *network, learn=False)
-    heads = torch.stack([known[labels == k].mean(0) for k in range(ways)])
-    heads = heads / heads.norm(dim=1, keepdim=True)
+    if layer == "logits":
+        network += [start["base"], start["tau"]]
+    known = inputs(support, *network, learn=False)
+    if layer == "features":
+        known = unit(known)
+    heads = unit(torch.stack([known[labels == k].mean(0) for k in range(ways)]))
     weights = [
         one.clone().requires_grad_() for one in (*network, heads, torch.zeros(ways).double())
     ]
@@ -65,15 +75,27 @@ def tft(
 
     def logits(pictures, learn):
         *network, heads, biases = weights
-        return scale * (features(pictures, *network, learn=learn) @ heads.T + biases)
+        return scale * (unit(inputs(pictures, *network, learn=learn)) @ heads.T + biases)
 
-    for step in range(1, iterations + 1):
+    def support_loss():
         loss = 0.0
         for scores, label in zip(logits(support, statistics == "task"), labels, strict=True):
             loss = loss - (scores[label] - scores.logsumexp(0)) / len(support)
+        return loss
+
+    def query_loss():
+        loss = 0.0
         for scores in logits(query, statistics == "task"):
             p = scores.softmax(0)
             loss = loss - entropy * sum(p[k] * p[k].log() for k in range(ways)) / len(query)
+        return loss
+
+    def both():
+        return support_loss() + query_loss()
+
+    terms = [both] if updates == "together" else [support_loss, query_loss]
+    for step, term in enumerate(iterations * terms, start=1):
+        loss = term()
         gradients = torch.autograd.grad(loss, weights)
         with torch.no_grad():
             for weight, gradient, m, v in zip(weights, gradients, first, second, strict=True):
@@ -82,6 +104,11 @@ def tft(
                 corrected = (v / (1 - 0.999**step)) ** 0.5
                 weight -= learning_rate * m / (1 - 0.9**step) / (corrected + 1e-8)
     return logits(query, learn=False).detach()
+
+
+def unit(rows):
+    """Rows of length one; rectified logits may all be zero, and stay so."""
+    return torch.stack([row / row.norm() if row.norm() > 0 else row for row in rows])
 
 
 def convolved(pictures, kernel):

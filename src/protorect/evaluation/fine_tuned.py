@@ -11,20 +11,21 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from protorect._utils.manifest import differences
 from protorect._utils.progress import Progress
 from protorect._utils.tensors import usable_device
 from protorect.backbones.base import Backbone
-from protorect.backbones.inference import batch_size, move_network, preprocess
+from protorect.backbones.cosine_classifier import CosineClassifier
+from protorect.backbones.inference import batch_size, move_network, preprocess, uses_bfloat16
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.weights import TrainedBackbone
 from protorect.core.functional import predictions
 from protorect.datasets.packed import PackedDataset
 from protorect.embedding.extract import provenance
 from protorect.embedding.store import read_provenance
-from protorect.errors import DataError
+from protorect.errors import DataError, OptionError
 from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.result import Result
 from protorect.methods import PictureMethod
@@ -37,6 +38,7 @@ class Pictures:
     backbone: Backbone
     preprocessing: Preprocessing
     images: NDArray[np.uint8]  # (n, height, width, channels), in the order of the features
+    base_classifier: CosineClassifier | None = None
 
     @classmethod
     def behind(
@@ -69,11 +71,37 @@ class Pictures:
                 "`protorect extract` was given."
             )
         images = data.split(expected["split"]).images
-        return cls(trained.backbone, trained.preprocessing_for(data.mean), images)
+        preprocessing = trained.preprocessing_for(data.mean)
+        return cls(trained.backbone, preprocessing, images, trained.base_classifier)
 
     def of_rows(self, rows: NDArray[Any], device: str | torch.device) -> Tensor:
         """The pictures of these rows as input of the network, (n, channels, size, size)."""
         return preprocess(self.backbone, self.images[rows], self.preprocessing, device)
+
+    def network_for(self, method: PictureMethod, bfloat16: bool = False) -> nn.Module:
+        """The network that the method fine-tunes; OptionError if there is no such network."""
+        if method.on_logits and self.base_classifier is None:
+            raise OptionError(
+                f"{method.name} is on the logits of the base classifier, which this network has "
+                "not: only runs and weights that `protorect train` has written since it keeps the "
+                "classifier. Give such a run, or take layer=features."
+            )
+        classifier = self.base_classifier if method.on_logits else None
+        return _Network(self.backbone, classifier, bfloat16)
+
+
+class _Network(nn.Module):
+    """A backbone, or the rectified logits of a classifier on it, in float32."""
+
+    def __init__(self, backbone: Backbone, classifier: nn.Module | None, bfloat16: bool) -> None:
+        super().__init__()
+        self.backbone, self.classifier, self._in_bfloat16 = backbone, classifier, bfloat16
+
+    def forward(self, images: Tensor) -> Tensor:
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self._in_bfloat16):
+            features: Tensor = self.backbone(images)
+        features = features.float()
+        return features if self.classifier is None else self.classifier(features).relu()
 
 
 def evaluate_fine_tuned(
@@ -82,6 +110,7 @@ def evaluate_fine_tuned(
     *,
     shot: Sequence[int],
     episodes: Episodes,
+    precision: str = "auto",
     device: str | torch.device | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
@@ -90,7 +119,10 @@ def evaluate_fine_tuned(
     Episodes are not batched: each fine-tunes a network of its own, which keeps the processor busy.
     """
     device = usable_device(device or "cpu")
-    move_network(pictures.backbone, device, torch.channels_last)
+    bfloat16 = uses_bfloat16(precision, device)
+    networks = {one.name: pictures.network_for(one, bfloat16) for one in methods}
+    for network in networks.values():
+        move_network(network, device, torch.channels_last)
     images_at_once = batch_size(pictures.backbone)
     total = len(shot) * len(methods) * len(episodes)
     results: list[Result] = []
@@ -102,7 +134,7 @@ def evaluate_fine_tuned(
             support = pictures.of_rows(at_shot.support[i].ravel(), device)
             query = pictures.of_rows(at_shot.query[i], device)
             start = time.perf_counter()
-            scores = chosen(pictures.backbone, support, labels, query, images_at_once)
+            scores = chosen(networks[chosen.name], support, labels, query, images_at_once)
             predicted[i] = predictions(scores).cpu().numpy()
             seconds += time.perf_counter() - start
             if progress is not None:
