@@ -19,7 +19,12 @@ ROOT = Path(__file__).parents[1]
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 START, END = "<!-- generated: ", "<!-- end -->"
 # The module whose function `tables` makes the tables of each document from its results.
-MODULES = {"performance": "performance", "plus": "plus_study", "sort": "sorting"}
+MODULES = {
+    "performance": "performance",
+    "plus": "plus_study",
+    "sort": "sorting",
+    "tuning": "tuning",
+}
 
 
 def main() -> None:
@@ -100,7 +105,9 @@ def comparison_files() -> dict[Path, str]:
             per_episode = np.full(episodes, record["accuracy"])
             predictions = np.zeros((episodes, 0), np.int32)
             results.append(Result(**record, per_episode=per_episode, predictions=predictions))
-        columns.append(Column(column["features"], column["world"], column["shot"], tuple(results)))
+        origin = column.get("pictures", "")
+        names = column["features"], column["world"], column["shot"]
+        columns.append(Column(*names, tuple(results), origin))
     methods = tuple(result.method for result in columns[0].results)
     page = comparison_page(Comparison(methods, tuple(columns)), document["settings"])
     text, figures = render_markdown(page, "figures/comparison")

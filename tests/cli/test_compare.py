@@ -31,7 +31,7 @@ def test_writes_tables_json_and_a_page(two_sets, tmp_path, capsys):
     assert {row["method"] for row in document["summary"]} == set(METHODS)
     assert document["settings"]["features"] == ["one", "two"]
     text = page.read_text()
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 5  # ranks, speed, and a heat map for each setting
     assert "bd-cspn-plus" in text
 
 
@@ -42,7 +42,7 @@ def test_writes_markdown_with_its_plots(two_sets, tmp_path, capsys):
     assert main(["compare", *two_sets, *methods, *options]) == 0
     text = page.read_text()
     plots = re.findall(r"\]\((\S+\.svg)\)", text)
-    assert plots == ["figures/page-1.svg", "figures/page-2.svg"]
+    assert plots == [f"figures/page-{i}.svg" for i in range(1, 6)]
     assert all((page.parent / plot).read_text().startswith("<svg") for plot in plots)
     assert text.count("| bd-cspn |") == 3  # the summary, and a table for each set
     assert str(page) in capsys.readouterr().out

@@ -2,10 +2,16 @@ import numpy as np
 import pytest
 from scipy.stats import studentized_range
 
+from helpers.svg import texts
 from protorect.errors import OptionError
 from protorect.evaluation.compare import Column, Comparison, compare
 from protorect.evaluation.evaluate import Result, evaluate
-from protorect.report.comparison import accuracy_table, comparison_page, summary_table
+from protorect.report.comparison import (
+    accuracy_table,
+    comparison_page,
+    heat_map,
+    summary_table,
+)
 from protorect.report.page import render_html
 
 
@@ -35,6 +41,56 @@ def test_ranks_are_means_over_the_columns_and_ties_share():
     np.testing.assert_allclose(comparison.ranks, [1.25, 1.75, 3])
     np.testing.assert_allclose(comparison.behind_best, [0, 10, 20])
     np.testing.assert_allclose(comparison.episodes_per_second, [4, 4, 4])
+
+
+def test_accuracies_that_differ_by_rounding_only_are_ties():
+    comparison = comparison_of((80.47999999999999, 80.48, 70))
+    np.testing.assert_allclose(comparison.ranks, [1.5, 1.5, 3])
+    assert "most accurate in 1 of them" in comparison_page(comparison, {}).lead
+
+
+def test_columns_of_the_same_pictures_count_once():
+    rows = [(3, 2, 1), (3, 2, 1), (1, 2, 3)]
+    columns = [
+        Column(name, "balanced", 1, tuple(map(result, "abc", row)), pictures)
+        for name, row, pictures in zip(("x", "y", "z"), rows, ("x", "x", "z"), strict=True)
+    ]
+    comparison = Comparison(("a", "b", "c"), tuple(columns))
+    assert comparison.sources == ["x", "z"]
+    np.testing.assert_allclose(comparison.ranks, [2, 2, 2])
+    alone = comparison_of(*rows[1:])
+    assert comparison.critical_difference == alone.critical_difference
+
+
+def test_files_made_from_the_same_pictures_are_recognized(tmp_path, monkeypatch):
+    made_by = {"one.npz": {"pictures": "a"}, "two.npz": {"pictures": "a"}, "three.npz": {}}
+    monkeypatch.setattr(
+        "protorect.evaluation.compare.read_provenance", lambda path: made_by[path.name]
+    )
+    for name in made_by:
+        np.savez(tmp_path / name, **dict(zip(("features", "labels"), features(12), strict=True)))
+    tables = {name: tmp_path / name for name in made_by}
+    tables["arrays"] = features(12)
+    comparison = compare(tables, ["cspn", "bd-i"], shot=1, episodes=2)
+    assert comparison.sources == ["one.npz", "three.npz", "arrays"]
+    assert {column.source for column in comparison.columns if column.features == "two.npz"} == {
+        "one.npz"
+    }
+
+
+def test_a_heat_map_has_every_accuracy_of_its_setting():
+    svg = heat_map(comparison_of((90.1, 80.2, 70.3), (61.5, 62.5, 63.5)), "balanced")
+    shown = texts(svg)
+    for value in ("90.1", "80.2", "70.3", "61.5", "62.5", "63.5", "a", "set 1, 1-shot"):
+        assert value in shown
+    assert svg.count("font-weight: 700") == 2  # bold: the best of each column
+
+
+def test_the_page_says_what_methods_were_tuned_on():
+    comparison = compare({"toy": features(12)}, ["cspn", "label-propagation"], shot=1, episodes=3)
+    page = render_html(comparison_page(comparison, {}))
+    assert "validation classes of Omniglot" in page
+    assert "values of its authors" in page
 
 
 def test_critical_difference_is_that_of_nemenyi():

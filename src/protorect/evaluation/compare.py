@@ -12,15 +12,17 @@ from scipy.stats import rankdata, studentized_range
 
 from protorect._utils.parameters import parameter
 from protorect._utils.progress import Progress, part_of
+from protorect.embedding.store import read_provenance
 from protorect.errors import OptionError, naming
 from protorect.evaluation.evaluate import SHOTS, evaluate, listed_shots
-from protorect.evaluation.features import FeatureSource, feature_table
+from protorect.evaluation.features import FeatureSource, FeatureTable, feature_table
 from protorect.evaluation.own_method import Spec, resolve_methods
 from protorect.evaluation.result import Result
 from protorect.evaluation.sampling import Sampling
 from protorect.methods import METHODS
 
 ALPHA = 0.05  # of the critical difference
+_DIGITS = 6  # of an accuracy in percent: 80.47999999999999 is 80.48
 
 
 class ComparisonSampling(Sampling):
@@ -37,6 +39,12 @@ class Column(NamedTuple):
     setting: str
     shot: int
     results: tuple[Result, ...]
+    pictures: str = ""  # the first feature set made from the same pictures, if not itself
+
+    @property
+    def source(self) -> str:
+        """Name of the pictures: columns with the same name are not independent."""
+        return self.pictures or self.features
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,22 +57,36 @@ class Comparison:
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
-        """In percent, (columns, methods)."""
-        return np.array([[r.accuracy for r in column.results] for column in self.columns])
+        """In percent, (columns, methods), rounded so that equal ones are equal."""
+        accuracies = [[r.accuracy for r in column.results] for column in self.columns]
+        return np.array(accuracies, dtype=np.float64).round(_DIGITS)
+
+    @property
+    def sources(self) -> list[str]:
+        """The sets of pictures that the feature sets were made from."""
+        return list(dict.fromkeys(column.source for column in self.columns))
 
     @property
     def ranks(self) -> NDArray[np.float64]:
-        """Mean rank of every method over the columns, (methods,); 1 is the best, ties share."""
-        return np.asarray(rankdata(-self.accuracies, axis=1).mean(axis=0))
+        """Mean rank of every method, (methods,); 1 is the best, ties share.
+
+        The mean over the sets of pictures of the mean over their columns.
+        """
+        ranks = rankdata(-self.accuracies, axis=1)
+        of_source = [
+            ranks[[column.source == source for column in self.columns]].mean(axis=0)
+            for source in self.sources
+        ]
+        return np.asarray(np.mean(of_source, axis=0))
 
     @property
     def critical_difference(self) -> float:
         """Least significant difference of two mean ranks (Nemenyi's test, 5 %).
 
-        Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", 2006. It is only
-        a guide: columns of the same feature set are not independent.
+        Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", 2006. Only sets of
+        pictures count, because columns of the same pictures are not independent.
         """
-        k, n = len(self.methods), len(self.columns)
+        k, n = len(self.methods), len(self.sources)
         if k < 2:
             return 0.0
         quantile = studentized_range.ppf(1 - ALPHA, k, np.inf) / np.sqrt(2)
@@ -102,7 +124,8 @@ def compare(
 
     `tables` has each feature set by its name, as the path of a file or as (features, labels). The
     settings are balanced classes, classes in the proportions of a Dirichlet distribution, and
-    balanced ones with distractor classes. The other arguments are those of `evaluate`.
+    balanced ones with distractor classes. The other arguments are those of `evaluate`. Files that
+    `protorect extract` made from the same pictures count as one set of pictures in the ranks.
 
     Examples
     --------
@@ -131,6 +154,7 @@ def compare(
     shared: dict[str, Any] = {"way": way, "shot": shots, "query": query, "episodes": episodes}
     shared |= {"seed": seed}
     in_setting = len(shots) * episodes
+    pictures = _same_pictures(loaded)
     columns: list[Column] = []
     skipped: dict[str, str] = {}  # the reason, by feature set
     pairs = list(product(loaded, settings))
@@ -146,6 +170,17 @@ def compare(
         with naming(name):
             results = evaluate(table, None, chosen, **shared, **settings[setting], progress=part)
         columns += [
-            Column(name, setting, k, tuple(r for r in results if r.shot == k)) for k in shots
+            Column(name, setting, k, tuple(r for r in results if r.shot == k), pictures[name])
+            for k in shots
         ]
     return Comparison(tuple(one.name for one in chosen), tuple(columns), skipped)
+
+
+def _same_pictures(tables: Mapping[str, FeatureTable]) -> dict[str, str]:
+    """For every feature set the first one that was made from the same pictures."""
+    first: dict[str, str] = {}
+    origins = {}
+    for name, table in tables.items():
+        stored = {} if table.path is None else read_provenance(table.path)
+        origins[name] = first.setdefault(str(stored.get("pictures", f"only {name}")), name)
+    return origins

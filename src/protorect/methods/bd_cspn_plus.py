@@ -105,6 +105,7 @@ class PlusRule(Rule):
     "transductive",
     "balanced and unbalanced assignment weighted by evidence, then a regression",
     uses_prior=True,
+    tuned_on="validation classes of Omniglot and CUB, and the grocery photographs",
 )
 def bd_cspn_plus(task: Task, options: PlusOptions) -> Solution:
     """Cosines, plus the potentials of the balanced assignment."""

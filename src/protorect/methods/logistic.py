@@ -23,7 +23,13 @@ class LogisticOptions(Parameters):
     c: float = parameter(1.0, "scikit-learn's C, the weight of the likelihood.", minimum=1e-6)
 
 
-@register("logistic", LogisticOptions(), "inductive", "logistic regression")
+@register(
+    "logistic",
+    LogisticOptions(),
+    "inductive",
+    "logistic regression",
+    tuned_on="nothing: scikit-learn's C = 1",
+)
 def logistic(task: Task, options: LogisticOptions) -> LinearRule:
     """Logits."""
     support = UnitRows.of(task.support)

@@ -25,6 +25,7 @@ class BaseMethod:
     options: Any  # an instance of `Parameters`
     summary: str  # one line on what it does
     family: Family  # "inductive": each query on its own; "transductive": all of a task together
+    tuned_on: str = "values of its authors"  # what the defaults of its options were chosen on
     changed: frozenset[str] = frozenset()  # the options that `with_options` has set
 
     def with_options(self, **changes: Any) -> Self:
@@ -141,6 +142,11 @@ class PictureMethod(BaseMethod):
     (n_query, ways).
     """
 
+    @property
+    def on_logits(self) -> bool:
+        """Whether it takes a network that ends in the rectified logits of the base classes."""
+        return getattr(self.options, "layer", None) == "logits"
+
     def __call__(
         self, network: nn.Module, support: Tensor, labels: Tensor, query: Tensor, at_once: int
     ) -> Tensor:
@@ -168,11 +174,12 @@ def register(
     uses_prior: bool = False,
     uses_previous: bool = False,
     on_pictures: bool = False,
+    tuned_on: str = BaseMethod.tuned_on,
 ) -> Callable[[Function], Function]:
     """Add the decorated function to `METHODS`, or to `PICTURE_METHODS`, under this name."""
 
     def decorate(function: Function) -> Function:
-        described = name, function, options, summary, family
+        described = name, function, options, summary, family, tuned_on
         if on_pictures:
             PICTURE_METHODS[name] = PictureMethod(*described)
         else:

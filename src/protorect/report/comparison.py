@@ -4,14 +4,18 @@ import json
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
 
 from protorect.evaluation.compare import Comparison
-from protorect.methods import METHODS
+from protorect.methods import METHODS, Method
 from protorect.report.page import Element, Figure, Page, Section
 from protorect.report.results import accuracy_text, result_record
 from protorect.report.style import BLUE, INK, VERMILLION, new_figure, to_svg
 from protorect.report.table import Table
+
+LARGEST_GAP = 20.0  # points behind the best from which a cell of a heat map is darkest
+HEAT = LinearSegmentedColormap.from_list("behind", ["#ffffff", VERMILLION, "#5a1f00"])
 
 
 def summary_table(comparison: Comparison) -> Table:
@@ -19,7 +23,9 @@ def summary_table(comparison: Comparison) -> Table:
     ranks, gaps = comparison.ranks, comparison.behind_best
     speeds = comparison.episodes_per_second
     return Table(
-        f"Over {len(comparison.columns)} columns (feature set, setting, shot). Mean ranks that "
+        f"Over {len(comparison.columns)} columns (feature set, setting, shot) of "
+        f"{len(comparison.sources)} sets of pictures. Columns of the same pictures are averaged "
+        "first, because they are not independent; equal accuracies share a rank. Mean ranks that "
         f"differ by less than {comparison.critical_difference:.2f} are not significantly different "
         "(Nemenyi, 5 %). Speed on this machine, one method after the other.",
         ["method", "mean rank", "worst gap to the best", "episodes/s"],
@@ -55,6 +61,7 @@ def comparison_json(comparison: Comparison, settings: dict[str, Any]) -> str:
         "columns": [
             {
                 "features": column.features,
+                "pictures": column.source,
                 "world": column.setting,  # the key that files have had from the beginning
                 "shot": column.shot,
                 "results": [result_record(result) for result in column.results],
@@ -81,7 +88,8 @@ def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> Page:
     """One page: ranks, accuracy against speed, every table, and the settings."""
     ranks = comparison.ranks
     first = int(np.argmin(ranks))
-    best = int((comparison.accuracies.argmax(axis=1) == first).sum())
+    accuracies = comparison.accuracies
+    best = int((accuracies[:, first] == accuracies.max(axis=1)).sum())
     details = {name: _text(value) for name, value in settings.items()}
     return Page(
         title="Few-shot methods compared",
@@ -90,6 +98,8 @@ def comparison_page(comparison: Comparison, settings: dict[str, Any]) -> Page:
         f"{len(comparison.columns)} columns, and is the most accurate in {best} of them.",
         sections=[
             _rank_section(comparison),
+            _glance_section(comparison),
+            _tuning_section(comparison),
             *(_feature_section(comparison, name) for name in _feature_sets(comparison)),
             Section("How this page was made", [details]),
         ],
@@ -112,6 +122,34 @@ def rank_diagram(comparison: Comparison) -> str:
         axes.set_yticks(rows, [comparison.methods[i] for i in order])
         axes.set(xlim=(0.8, None), ylim=(len(order) - 0.4, -1.4), xlabel="mean rank")
         axes.grid(visible=False, axis="y")
+        return to_svg(figure)
+
+
+def heat_map(comparison: Comparison, setting: str) -> str:
+    """Plot the accuracies in one setting: one row per method, one column per set and shot."""
+    chosen = [i for i, column in enumerate(comparison.columns) if column.setting == setting]
+    order = np.argsort(comparison.ranks, kind="stable")
+    accuracies = comparison.accuracies[chosen][:, order].T  # (methods, columns)
+    gaps = accuracies.max(axis=0) - accuracies
+    columns = [comparison.columns[i] for i in chosen]
+    rows, n = accuracies.shape
+    with new_figure(1.9 + 0.62 * n, 1.3 + 0.27 * rows) as (figure, axes):
+        darkness = np.minimum(gaps / LARGEST_GAP, 1) ** 0.5  # small gaps are the interesting ones
+        axes.pcolormesh(darkness, cmap=HEAT, vmin=0, vmax=1, edgecolors="none")
+        for (i, j), value in np.ndenumerate(accuracies):
+            color = "#ffffff" if darkness[i, j] > 0.6 else "#000000"
+            weight = "bold" if gaps[i, j] == 0 else "normal"
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+            axes.text(j + 0.5, i + 0.5, f"{value:.1f}", color=color, weight=weight, **style)
+        axes.set_yticks(np.arange(rows) + 0.5, [comparison.methods[i] for i in order])
+        labels = [f"{column.features}, {column.shot}-shot" for column in columns]
+        axes.set_xticks(np.arange(n) + 0.5, labels, rotation=40, ha="left", rotation_mode="anchor")
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.invert_yaxis()
+        axes.grid(visible=False)
+        for side in axes.spines.values():
+            side.set_visible(False)
         return to_svg(figure)
 
 
@@ -163,10 +201,41 @@ def _rank_section(comparison: Comparison) -> Section:
             caption="Mean accuracy over all columns against speed. Up and to the right is better.",
         ),
     ]
-    known = [METHODS[name] for name in comparison.methods if name in METHODS]
-    if known:
+    if known := _known(comparison):
         elements.append({f"`{method.name}`": method.summary for method in known})
     return Section("Which method is best", elements)
+
+
+def _known(comparison: Comparison) -> list[Method]:
+    return [METHODS[name] for name in comparison.methods if name in METHODS]
+
+
+def _glance_section(comparison: Comparison) -> Section:
+    settings = dict.fromkeys(column.setting for column in comparison.columns)
+    caption = "{}: accuracy in %, the best mean rank at the top. The darker a cell, the further "
+    caption += "behind the best method of its column; bold is the best."
+    return Section(
+        "At a glance",
+        [
+            Figure(
+                heat_map(comparison, setting),
+                alt=f"Accuracy of every method, {setting}: the numbers of the tables below.",
+                caption=caption.format(setting[0].upper() + setting[1:]),
+            )
+            for setting in settings
+        ],
+    )
+
+
+def _tuning_section(comparison: Comparison) -> Section:
+    groups: dict[str, list[str]] = {}
+    for method in _known(comparison):
+        groups.setdefault(method.tuned_on, []).append(f"`{method.name}`")
+    caption = "On what the defaults of the options were chosen."
+    table = Table(caption, ["chosen on", "methods"], [[k, ", ".join(v)] for k, v in groups.items()])
+    shared = "All methods have their defaults, the same support and the same queries; none is "
+    shared += "given the mean of the base classes. Test classes were used for no choice."
+    return Section("What was tuned on what", [shared, table])
 
 
 def _feature_section(comparison: Comparison, name: str) -> Section:
