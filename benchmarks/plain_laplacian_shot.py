@@ -22,7 +22,8 @@ def plain_laplacian_shot(features: Tensor, episodes: Episodes) -> Tensor:
 def _predict(
     support: Tensor, query: Tensor, weight: float = 1.0, neighbors: int = 2, iterations: int = 20
 ) -> Tensor:
-    support, query = normalize(support, dim=-1), normalize(query, dim=-1)  # (way, shot, dim)
+    center = (support.mean(dim=(0, 1)) + query.mean(dim=0)) / 2
+    support, query = (normalize(one - center, dim=-1) for one in (support, query))
     query = query + support.mean(dim=(0, 1)) - query.mean(dim=0)
     prototypes = _rectified(support, query)
     distances = torch.cdist(query, prototypes) ** 2  # (n_query, way)
@@ -36,11 +37,11 @@ def _predict(
 
 
 def _rectified(support: Tensor, query: Tensor) -> Tensor:
-    way, shot, dim = support.shape
-    prototypes = support.mean(dim=1)
+    way, _, dim = support.shape
+    prototypes = support.mean(dim=1)  # (way, dim)
     samples = torch.cat([support.reshape(-1, dim), query])
     cosines = cosine_similarity(samples[:, None], prototypes[None], dim=2)  # (n, way)
-    labels = torch.arange(way).repeat_interleave(shot)
-    members = one_hot(torch.cat([labels, cosines[way * shot :].argmax(dim=1)]), way)
+    members = one_hot(cosines.argmax(dim=1), way)
     weights = torch.softmax(10 * cosines, dim=1) * members
-    return weights.T @ samples / members.sum(dim=0)[:, None]
+    counts = members.sum(dim=0)[:, None]
+    return torch.where(counts > 0, weights.T @ samples / counts.clamp_min(1), prototypes)

@@ -188,7 +188,7 @@ def test_one_episode_has_no_interval(files, capsys):
         ("good.npz --present 6", "present is 6; an episode has 5 classes"),
         ("good.npz --load-episodes e.npz --present 2", "--present is for sampling"),
         ("one-group.npz", "class 0 has too few groups, 1"),
-        ("good.npz --base good.npz", "base is for simpleshot, which is not among the methods"),
+        ("good.npz --base good.npz", "base is for simpleshot and laplacian-shot"),
         ("good.npz --method simpleshot --base no-features.npz", "has no array features"),
         ("good.npz --method simpleshot --base other.npz", "base_mean has 3 dimensions"),
         ("good.npz --method simpleshot --base nan.npz", "nan.npz: 2 of 480 feature rows hold NaN"),

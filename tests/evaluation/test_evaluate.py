@@ -198,7 +198,7 @@ def test_the_base_mean_is_subtracted(tmp_path, feature_set):
     results = evaluate(features, labels, ["cspn", "simpleshot"], episodes=20, base=features)
     same(results, expected)
     assert results[1].method == "simpleshot:base_mean=given"
-    with pytest.raises(OptionError, match="base is for simpleshot, which is not among"):
+    with pytest.raises(OptionError, match="base is for simpleshot and laplacian-shot; give"):
         evaluate(features, labels, base=features)
 
 

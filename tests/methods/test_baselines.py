@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from helpers.clusters import clusters
-from protorect import METHODS, OptionError, evaluate, method, sample_episodes
+from protorect import METHODS, DataError, OptionError, evaluate, method, sample_episodes
 from reference.baselines import REFERENCES
 
 OPTIONS = {
@@ -15,8 +15,21 @@ OPTIONS = {
     "ridge": [{"penalty": 0.01}],
     "logistic": [{"c": 30.0}, {"c": 0.01}],
     "soft-kmeans": [{"iterations": 3}, {"normalize": True, "scale": 10.0}, {"scale": 0.02}],
-    "label-propagation": [{"neighbors": 3}, {"alpha": 0.5, "sigma": 0.6}],
-    "laplacian-shot": [{"rectify": False}, {"weight": 0.3, "neighbors": 6}, {"iterations": 1}],
+    "label-propagation": [
+        {"neighbors": 3},
+        {"alpha": 0.99, "sigma": 0.1},
+        {"graph": "tpn"},
+        {"graph": "tpn", "neighbors": None, "sigma": 0.4},
+        {"graph": "tpn", "neighbors": 4, "alpha": 0.99, "sigma": 0.3},
+        {"neighbors": None, "alpha": 0.7, "sigma": 0.3},
+    ],
+    "laplacian-shot": [
+        {"rectify": False},
+        {"weight": 0.3, "neighbors": 6},
+        {"iterations": 1},
+        {"center": "none"},
+        {"base_mean": tuple(range(-12, 12))},
+    ],
 }
 CASES = [(name, {}) for name in REFERENCES] + [
     (name, options) for name, several in OPTIONS.items() for options in several
@@ -97,7 +110,9 @@ def test_zero_iterations_and_zero_weights_leave_the_prototypes(feature_set):
         *feature_set, ["soft-kmeans:iterations=0", "protonet"], episodes=10
     )[:2]
     assert (kmeans.predictions == protonet.predictions).all()
-    specs = [f"laplacian-shot:rectify=no,{rest}" for rest in ("weight=0", "neighbors=0")]
+    specs = [
+        f"laplacian-shot:center=none,rectify=no,{rest}" for rest in ("weight=0", "neighbors=0")
+    ]
     *laplacian, simpleshot = evaluate(*feature_set, [*specs, "simpleshot"], shot=5, episodes=10)
     for result in laplacian:
         assert (result.predictions == simpleshot.predictions).all()
@@ -150,7 +165,10 @@ def test_base_mean_is_subtracted_from_every_feature():
         ("soft-kmeans:normalize=2", "normalize=2: true or false is expected."),
         ("label-propagation:alpha=1", "alpha is 1.0; it must lie in 0 .. 0.9999."),
         ("label-propagation:sigma=0", "sigma is 0.0; it must lie in 0.01 .. 100."),
-        ("label-propagation:neighbors=0", "it must be a whole number from 1 up."),
+        ("label-propagation:neighbors=0", "it must be a whole number from 1 up or None."),
+        ("label-propagation:graph=tpn,neighbors=1", "that is the sample itself; give 2 or more"),
+        ("label-propagation:graph=knn", "unknown graph 'knn'. Known: tpn, zhou."),
+        ("laplacian-shot:center=base", "unknown center 'base'. Did you mean 'task'?"),
         ("laplacian-shot:neighbors=all", "neighbors=all: a whole number is expected."),
         ("laplacian-shot:weight=x", "weight=x: a number is expected."),
         ("laplacian-shot:lambda=1", "unknown option of laplacian-shot 'lambda'."),
@@ -177,3 +195,39 @@ def test_a_base_mean_of_another_dimension_is_refused(feature_set):
         evaluate(*feature_set, METHODS["simpleshot"].with_options(base_mean=[1.0, 2.0, 3.0]))
     with pytest.raises(OptionError, match="give one of the two"):
         METHODS["simpleshot"].with_options(base_mean=[1.0], center="support")
+
+
+def test_label_propagation_refuses_what_the_memory_cannot_hold(monkeypatch, feature_set):
+    monkeypatch.setattr("protorect.methods.label_propagation.physical_memory", lambda: 2.0**20)
+    with pytest.raises(DataError, match=r"needs \d+ GiB for the pairs of 105 samples, and this"):
+        evaluate(*feature_set, "label-propagation", shot=6, episodes=50)
+
+
+def test_laplacian_shot_with_more_samples_than_dimensions_does_not_depend_on_blocks(monkeypatch):
+    features, labels = clusters(dim=8)
+    expected = evaluate(features, labels, "laplacian-shot", shot=5, episodes=5)[0]
+    monkeypatch.setattr("protorect.methods._solvers.gram._BLOCK_BYTES", 5 * 75 * 4 * 7)
+    blocks = evaluate(features, labels, "laplacian-shot", shot=5, episodes=5)[0]
+    assert (blocks.predictions == expected.predictions).all()
+
+
+def test_support_of_laplacian_shot_joins_by_prediction():
+    """A support sample amid another class counts for that class in the rectification."""
+    support = torch.tensor([[1.0, 0, 0], [0.0, 1, 0.1], [0.0, 1, 0], [0.1, 1, 0], [0, 0.9, 0]])
+    labels = torch.tensor([0, 0, 1, 1, 1])
+    query = torch.tensor([[1.0, 0, 0.1], [1.0, 0.1, 0], [0.0, 1, 0], [0.1, 1, 0.1]])
+    chosen = METHODS["laplacian-shot"].with_options(center="none", weight=0.0)
+    scores = chosen(support[None], labels, query[None])[0].double().numpy()
+    expected = REFERENCES["laplacian-shot"](
+        support.numpy(), labels.numpy(), query.numpy(), 2, center="none", weight=0.0
+    )
+    np.testing.assert_allclose(centered(scores), centered(expected), atol=1e-5)
+
+
+def test_centering_matters_where_features_cannot_be_negative():
+    features, labels = clusters(spread=1.5)
+    features = np.maximum(features + 2, 0)
+    plain, centered_on_task = evaluate(
+        features, labels, ["laplacian-shot:center=none", "laplacian-shot"], shot=1, episodes=50
+    )
+    assert centered_on_task.minus(plain).mean > 5

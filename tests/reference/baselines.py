@@ -120,13 +120,25 @@ def nearest(samples, i, count):
     return sorted(others, key=lambda j: squared_distance(samples[i], samples[j]))[:count]
 
 
-def label_propagation(support, labels, query, ways, neighbors=20, alpha=0.99, sigma=0.1, new=None):
-    """Zhou et al. 2004 with the nearest-neighbor graph of TPN."""
+def label_propagation(
+    support,
+    labels,
+    query,
+    ways,
+    graph="zhou",
+    neighbors=20,
+    alpha=0.8,
+    sigma=0.2,
+    new=None,
+):
+    """Zhou et al. 2004 and TPN: the k largest similarities of a row, in TPN its own among them."""
     samples = units(support) + units(query)
     n = len(samples)
+    neighbors = n if neighbors is None else neighbors
     similar = np.zeros((n, n))
     for i in range(n):
-        for j in nearest(samples, i, neighbors):
+        kept = [i, *nearest(samples, i, neighbors - 1)]
+        for j in kept if graph == "tpn" else nearest(samples, i, neighbors):
             w = math.exp(-squared_distance(samples[i], samples[j]) / (2 * sigma**2))
             similar[i, j] = similar[j, i] = w
     degrees = similar.sum(axis=1)
@@ -155,15 +167,31 @@ def assigned_means(support, labels, query, shares):
 
 
 def laplacian_shot(
-    support, labels, query, ways, weight=1.0, neighbors=2, rectify=True, iterations=20, new=None
+    support,
+    labels,
+    query,
+    ways,
+    weight=1.0,
+    neighbors=2,
+    rectify=True,
+    iterations=20,
+    center="task",
+    base_mean=None,
+    new=None,
 ):
     """Ziko et al. 2020, algorithm 1, for prototypes that are rectified as in their experiments."""
-    support, query = units(support), units(query)
+    support, query = table(support), table(query)
+    offset = np.zeros_like(support[0])
+    if base_mean is not None:
+        offset = np.array(base_mean, dtype=np.float64)
+    elif center == "task":
+        offset = (sum(support) / len(support) + sum(query) / len(query)) / 2
+    support, query = [unit(x - offset) for x in support], [unit(x - offset) for x in query]
     prototypes, shift = means(support, labels, ways), 0.0
     if rectify:
         shift = sum(support) / len(support) - sum(query) / len(query)
         query = [x + shift for x in query]
-        prototypes = weighted_means(support, labels, query, prototypes)
+        prototypes = weighted_means([*support, *query], prototypes)
     distances = -minus_distances(query, prototypes)
     nearest_queries = [nearest(query, i, neighbors) for i in range(len(query))]
     scores = -distances
@@ -177,18 +205,22 @@ def laplacian_shot(
         return scores
     shares = [softmax(list(row)) for row in scores]
     prototypes = assigned_means(support, labels, query, shares)
-    return minus_distances([x + shift for x in units(new)], prototypes)
+    return minus_distances([unit(x - offset) + shift for x in table(new)], prototypes)
 
 
-def weighted_means(support, labels, query, basic):
+def weighted_means(samples, basic):
+    """Means of the samples predicted as a class, each times its softmax for the class."""
+
     def cosines(x):
         return [float(unit(x) @ unit(p)) for p in basic]
 
-    labels = [*labels, *(int(np.argmax(cosines(x))) for x in query)]
-    samples = [*support, *query]
+    labels = [int(np.argmax(cosines(x))) for x in samples]
     rectified = []
     for n in range(len(basic)):
         chosen = own(samples, labels, n)
+        if not chosen:
+            rectified.append(basic[n])
+            continue
         weights = [softmax([10 * value for value in cosines(x)])[n] for x in chosen]
         total = sum(w * x for w, x in zip(weights, chosen, strict=True))
         rectified.append(total / len(chosen))

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", type=Path, metavar="OUT.json", help="write the results")
     add("--csv", type=Path, metavar="OUT.csv", help="write the results")
     add("--predictions", **path, help="write predicted classes, 0 .. way - 1")
-    add("--base", **path, help="base classes, whose mean simpleshot subtracts")
+    add("--base", **path, help="base classes: simpleshot, laplacian-shot subtract their mean")
     add("--network", metavar="RUN", help="for tft: the run or weights that made the features")
     add("--pictures", type=Path, metavar="PACKED", help="for tft: the pictures of the features")
     add("--device", help="where to compute, as a torch device (cpu)")

@@ -30,7 +30,7 @@ from protorect.evaluation.select_z import (
     z_grid,
 )
 from protorect.evaluation.tasks import task_batches
-from protorect.methods import Method, PictureMethod
+from protorect.methods import METHODS, Method, PictureMethod
 
 StrPath = str | os.PathLike[str]
 SHOTS = (1, 5)
@@ -80,8 +80,8 @@ def evaluate(
         Number of episodes to sample, or `Episodes` that were sampled from these labels, or the
         path of a file of them.
     base
-        Features of base classes (n, dim), or the path of a file of them: `simpleshot` subtracts
-        their mean.
+        Features of base classes (n, dim), or the path of a file of them: `simpleshot` and
+        `laplacian-shot` subtract their mean.
     validation
         Features of validation classes, as `features` or as a tuple (features, labels): Z is chosen
         on episodes of them for each method and shot, unless the method's name sets it.
@@ -118,6 +118,9 @@ def evaluate(
     shots = listed_shots(shot, episodes)
     table = FeatureTable.of(features, labels, device, groups)
     behind = _pictures(table, network, pictures)
+    if behind is not None:
+        for one in on_pictures:
+            behind.network_for(one)  # before anything is computed
     if isinstance(episodes, Episodes):
         episodes.check_labels(table.labels)
         if table.groups is not None:
@@ -232,7 +235,10 @@ def _with_base_mean(
 ) -> list[Method | PictureMethod]:
     """The methods; those with the option base_mean get the mean of the base classes."""
     if not any(hasattr(one.options, "base_mean") for one in methods):
-        raise OptionError("base is for simpleshot, which is not among the methods.")
+        users = [name for name, one in METHODS.items() if hasattr(one.options, "base_mean")]
+        raise OptionError(
+            f"base is for {' and '.join(users)}; give one of them as a method, or leave base out."
+        )
     mean = mean_feature(base)
     return [
         one.with_options(base_mean=mean) if hasattr(one.options, "base_mean") else one

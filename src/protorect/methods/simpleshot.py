@@ -11,35 +11,19 @@ Assumes nothing about the queries. Centering on the support assumes the same num
 every class, and if there are few, removes part of the differences between classes.
 """
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
-import torch
-from torch import Tensor
-
-from protorect._utils.parameters import Parameters, parameter
+from protorect._utils.parameters import parameter
 from protorect.core.functional import basic_prototypes
 from protorect.core.unit_rows import RawRows
 from protorect.errors import OptionError
+from protorect.methods.centering import CenteringOptions
 from protorect.methods.interface import Task
 from protorect.methods.method import register
 from protorect.methods.rules import DistanceRule
 
 
-def _finite_numbers(given: Any) -> tuple[float, ...]:
-    try:
-        numbers = torch.as_tensor(given, dtype=torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        numbers = torch.empty(0)
-    if numbers.ndim != 1 or not len(numbers) or not numbers.isfinite().all():
-        raise OptionError(
-            "base_mean must be one finite number per dimension, as "
-            "base_features.mean(axis=0) gives."
-        )
-    return tuple(numbers.tolist())  # a tuple, to be hashable
-
-
-class SimpleShotOptions(Parameters):
+class SimpleShotOptions(CenteringOptions):
     """Options of SimpleShot."""
 
     center: Literal["none", "support"] = parameter(
@@ -47,12 +31,6 @@ class SimpleShotOptions(Parameters):
         'What is subtracted where no base mean is given: "none" (L2N), or the mean of the '
         '"support" features.',
         aliases=("centre",),
-    )
-    base_mean: Sequence[float] | None = parameter(
-        None,
-        "(dim,), the mean feature of the base classes, which is subtracted (CL2N). Any sequence of "
-        "numbers, as `base_features.mean(axis=0)`.",
-        convert=_finite_numbers,
     )
 
     def __post_init__(self) -> None:
@@ -64,20 +42,7 @@ class SimpleShotOptions(Parameters):
 @register("simpleshot", SimpleShotOptions(), "inductive", "as protonet, on normalized features")
 def simpleshot(task: Task, options: SimpleShotOptions) -> DistanceRule:
     """Minus squared distances to the class means."""
-    support, center = task.support, None
-    if options.center == "support" or options.base_mean is not None:
-        rows = RawRows.of(support)
-        center = _base_mean(options.base_mean, rows) if options.base_mean else rows.mean()
-        support = rows.rows - center.unsqueeze(-2)
+    rows = RawRows.of(task.support)
+    center = rows.mean() if options.center == "support" else options.base_center(rows)
+    support = task.support if center is None else rows.rows - center.unsqueeze(-2)
     return DistanceRule(basic_prototypes(support, task.labels, task.ways), center)
-
-
-def _base_mean(base_mean: Sequence[float], support: RawRows) -> Tensor:
-    """The mean of the base classes for every task, (tasks, dim)."""
-    mean, dim = support.rows.new_tensor(base_mean), support.rows.shape[-1]
-    if len(mean) != dim:
-        raise OptionError(
-            f"base_mean has {len(mean)} dimensions and the features have {dim}; "
-            "take the mean of features of the same network."
-        )
-    return mean.expand(len(support.rows), dim)

@@ -18,6 +18,7 @@ from protorect.core.unit_rows import RawRows, Rows, UnitRows, inverse
 from protorect.methods._solvers.blocks import class_mean_weights
 
 _FEW = 4  # up to so many neighbors are searched for one by one
+_BLOCK_BYTES = 256 * 2**20  # of cosines at once
 
 
 class Span(ABC):
@@ -174,12 +175,13 @@ def joint_cosines(support: UnitRows, query: UnitRows) -> Tensor:
     return joint
 
 
-def nearest_neighbors(cosines: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def nearest_neighbors(cosines: Tensor, count: int, first: int = 0) -> tuple[Tensor, Tensor]:
     """For each sample the `count` others (or all) of highest cosine, (tasks, n, count).
 
-    Returns the cosines, highest first, and the positions, from cosines (tasks, n, n).
+    Returns the cosines, highest first, and the positions, from cosines (tasks, n, n), or from those
+    of some consecutive samples with all, the first of them at position `first`.
     """
-    diagonal = cosines.diagonal(dim1=-2, dim2=-1)
+    diagonal = cosines.diagonal(first, dim1=-2, dim2=-1)
     saved = diagonal.clone()
     diagonal.fill_(-torch.inf)  # a sample is not its own neighbor
     count = min(count, cosines.shape[-1] - 1)
@@ -195,3 +197,17 @@ def nearest_neighbors(cosines: Tensor, count: int) -> tuple[Tensor, Tensor]:
         cosines.scatter_(-1, positions, values)
     diagonal.copy_(saved)
     return values, positions
+
+
+def nearest_rows(samples: UnitRows, count: int) -> Tensor:
+    """Positions (tasks, n, count) of each sample's nearest others, without all cosines at once."""
+    directions = samples.materialize()
+    tasks, n, _ = directions.shape
+    size = max(1, _BLOCK_BYTES // max(1, tasks * n * directions.element_size()))
+    blocks = torch.split(directions, size, dim=1)
+    starts = range(0, n, size)
+    positions = [
+        nearest_neighbors(block @ directions.mT, count, first)[1]
+        for block, first in zip(blocks, starts, strict=True)
+    ]
+    return torch.cat(positions, dim=1)
