@@ -1,8 +1,8 @@
 """What stands before every request: the token, Host and Origin, sizes, and the headers of answers.
 
 The server runs on the user's own machine, where any page of the browser can send requests to it.
-So a request needs the token, must name this server as its host (a foreign name that resolves to
-this machine is refused) and must not come from another origin.
+So a request needs the token, must name this server as its host (any other name that resolves
+to this machine is refused) and must not come from another origin.
 """
 
 import ipaddress
@@ -80,7 +80,7 @@ class Guard:
     def _is_this_host(self, host: str) -> bool:
         """Whether the Host header is an address, localhost or the given name, with the port.
 
-        Addresses cannot be rebound to another machine by a foreign name server.
+        A name server can let any name lead here, but it cannot change an address.
         """
         name, _, port = host.rpartition(":") if _has_port(host) else (host, "", "80")
         if port != str(self.port):
