@@ -96,6 +96,20 @@ function refuse(act, error) {
 	refreshState().catch(() => {});
 }
 
+/** Show what the last act changed that was done before the page was opened. */
+export function showLast(given) {
+	if (given) {
+		const total = given.summary.reduce((sum, one) => sum + one.count, 0);
+		Object.assign(last, {
+			text: `Act ${given.act}, the last one`,
+			count: total,
+			summary: given.summary,
+			act: given.act,
+		});
+	}
+	emit('acts');
+}
+
 /** Show a sentence of the server that belongs to no act. */
 export function showProblem(text) {
 	Object.assign(last, { problem: { text }, working: false });

@@ -90,7 +90,5 @@ function setKey(name, key) {
 		h('option', { value, selected: value === (key ?? '') }, value || 'no key'),
 	);
 	const select = h('select.field', { 'aria-label': 'Key' }, options);
-	ask(`Key of ${name}`, select, () =>
-		changeClass(name, { key: select.value || null }, `changed the key of ${name}`),
-	);
+	ask(`Key of ${name}`, select, () => changeClass(name, { key: select.value || null }, `changed the key of ${name}`));
 }

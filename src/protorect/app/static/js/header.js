@@ -63,6 +63,7 @@ export function startHeader() {
 on('acts', drawSaved);
 on('connection', drawSaved);
 on('state', () => {
+	drawSaved();
 	drawState();
 	drawTitle();
 });

@@ -1,15 +1,15 @@
 // Start the page: read the state, show the view of the address, listen to the server.
 
-import { showProblem } from './acts.js';
+import { showLast, showProblem } from './acts.js';
 import { Refused, Unreachable } from './api.js';
-import { drawStrip } from './strip.js';
+import './strip.js';
 import { startDialogs } from './dialogs.js';
 import { $, h } from './dom.js';
 import { startEvents } from './events.js';
 import { Grid } from './grid.js';
 import { startHeader } from './header.js';
 import { show } from './router.js';
-import { refreshState } from './store.js';
+import { refreshState, store } from './store.js';
 import './banners.js';
 import './keys.js';
 import './nav.js';
@@ -33,7 +33,7 @@ async function start() {
 		event.preventDefault();
 		Grid.current?.focus(Grid.current.at);
 	});
-	drawStrip();
+	showLast(store.state.last);
 	await show();
 	startEvents();
 }

@@ -44,7 +44,7 @@ function body() {
 	if (last.working) return h('div.sum2', h('b', slow === true ? 'Still working' : ''));
 	if (!last.count) return h('div.sum2', h('b', 'No other picture changed.'));
 	const more = last.summary.length - SHOWN_FLOWS;
-	return h('div.sum2', h('b', `${changes(last.count)}:`), flows(), more > 0 ? h('span', `and ${more} more`) : null);
+	return h('div.sum2', h('b', `${changes(last.count)}:`), flows(), more > 0 ? h('span.desk', `and ${more} more`) : null);
 }
 
 function phoneText() {

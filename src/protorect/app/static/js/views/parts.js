@@ -48,7 +48,8 @@ function actsRow(hint) {
 			phone,
 			chosen && button('Class…', { onclick: () => actions.chooseClass() }),
 			chosen && button('Unknown', { onclick: actions.unknown }),
-			rest && button(acceptText, { kind: 'first', onclick: actions.acceptRest }),
+			rest &&
+				button(chosen ? `Accept other ${count(rest)}` : acceptText, { kind: 'first', onclick: actions.acceptRest }),
 		);
 	};
 	return { row, phone, draw };
