@@ -5,7 +5,8 @@ import torch
 from protorect import OptionError, evaluate, method
 from protorect.core.functional import membership, normalize
 from protorect.methods._solvers.gram import span_of
-from protorect.methods.bd_cspn_plus import PlusOptions, balanced_assignment, regression_weight
+from protorect.methods._solvers.head import Head, regression_weight
+from protorect.methods.bd_cspn_plus import PlusOptions, balanced_assignment, proportions_weight
 from reference import bd_cspn_plus as reference
 
 
@@ -36,8 +37,8 @@ def task(shots, queries, dim=12, seed=0, spread=0.8):
     [
         "",
         ":iterations=1,joining=3,regression_iterations=1",
-        ":power=0,tolerance=1,scale=3",
-        ":tolerance=0.0001,sharpness=5",
+        ":held_out=false,tolerance=1,scale=3",
+        ":tolerance=0.0001,sharpness=5,imbalance=0.01",
     ],
 )
 def test_agrees_with_the_reference(shots, queries, spelling, dim):
@@ -65,15 +66,19 @@ def test_takes_the_square_roots_of_non_negative_features():
     assert np.abs(alone - expected).max() > 1e-3
 
 
+def head_of(shots, queries, seed):
+    """The head of a task with these numbers of samples per class, and its scores."""
+    support, labels, query = task(shots, queries, dim=100, seed=seed)
+    members = membership(torch.from_numpy(labels), len(shots)).mT.double()[None]
+    span = span_of(normalize(torch.from_numpy(np.concatenate([support, query])))[None])
+    head = Head.of(span, members, iterations=5, held_out=True)
+    none = torch.zeros(1, len(shots), len(query), dtype=torch.float64)
+    return head, head.classify(none, none)
+
+
 def weight_of_balanced_assignment(queries, seed):
     """The weight in a task with these numbers of queries per class."""
-    support, labels, query = task([5, 5, 5], queries, dim=64, seed=seed)
-    members = membership(torch.from_numpy(labels), 3).mT.double()[None]
-    span = span_of(normalize(torch.from_numpy(np.concatenate([support, query])))[None])
-    class_sums = span.combine(span.pad_queries(members))
-    scores = span.cosines(class_sums)[..., len(support) :]
-    _, weight = balanced_assignment(span, class_sums, scores, PlusOptions())
-    return weight.item()
+    return balanced_assignment(*head_of([5, 5, 5], queries, seed), PlusOptions())[1].item()
 
 
 def test_balanced_assignment_is_used_where_classes_are_balanced_only():
@@ -81,6 +86,42 @@ def test_balanced_assignment_is_used_where_classes_are_balanced_only():
     unbalanced = np.mean([weight_of_balanced_assignment([55, 3, 2], seed) for seed in range(20)])
     assert balanced > 0.8
     assert unbalanced < 0.05
+
+
+def weight_of_proportions(queries, seed, shots):
+    """The weight with these numbers of queries per class, for so many labels per class."""
+    _, scores = head_of([10, 10, 10], queries, seed)
+    return proportions_weight(scores, shots, PlusOptions()).item()
+
+
+def test_proportions_are_used_where_the_evidence_for_them_is_strong():
+    absent = [weight_of_proportions([60, 0, 0], seed, shots=10) for seed in range(10)]
+    balanced = [weight_of_proportions([20, 20, 20], seed, shots=10) for seed in range(10)]
+    assert min(absent) > 0.9
+    assert max(balanced) < 0.01
+
+
+def test_with_few_labels_proportions_need_more_evidence():
+    few, many = (weight_of_proportions([35, 20, 5], seed=0, shots=shots) for shots in (1, 10))
+    assert few < 0.1 < 0.5 < many
+
+
+def test_many_queries_are_thinned_and_all_are_scored_by_the_rule():
+    support, labels, query = task([3, 3, 3], [120, 100, 80])
+    parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
+    chosen = method("bd-cspn-plus:max_queries=100")
+    fitted = chosen.fit(*parts)
+    few = chosen.fit(parts[0], parts[1], parts[2][:, ::3].clone())  # 120, the least for 3 classes
+    np.testing.assert_allclose(fitted.unlabeled_scores[:, ::3], few.unlabeled_scores, atol=1e-9)
+    new = fitted.scores(parts[2].clone())
+    np.testing.assert_allclose(fitted.unlabeled_scores, new, atol=1e-12)
+    expected = reference.scores(support, labels, query, 3, max_queries=100)
+    np.testing.assert_allclose(fitted.unlabeled_scores[0], expected, atol=1e-9)
+    prior = torch.zeros(1, 300, 3, dtype=torch.float64)
+    prior[0, 7, 1:] = -torch.inf
+    with_prior = chosen.fit(*parts, prior=prior).unlabeled_scores
+    assert with_prior[0, 7].argmax() == 0
+    assert with_prior[0, 7, 1:].max() < -100
 
 
 def test_fewer_queries_than_classes_are_not_balanced():
@@ -109,27 +150,32 @@ def test_many_iterations_solve_the_regression():
     assert np.abs(few - many).max() > 1e-3
 
 
-def weight_of_regression(ways, dim, spread, seed=0):
-    """The weight in a task of five labeled samples per class."""
+def weight_of_regression(ways, dim, spread, shared=0.0, seed=0):
+    """The weight in a task of five labeled samples per class.
+
+    `shared` is the deviation of the samples along a direction that all classes share.
+    """
     support, labels, _ = task([5] * ways, [1] * ways, dim, seed, spread)
+    rng = np.random.default_rng(seed)
+    support += shared * rng.normal(size=(len(labels), 1)) * rng.normal(size=dim)
     members = membership(torch.from_numpy(labels), ways).mT.double()[None]
     rows = normalize(torch.from_numpy(support))
-    return regression_weight(span_of((rows - rows.mean(0))[None]), members, PlusOptions()).item()
+    return regression_weight(span_of((rows - rows.mean(0))[None]), members, 5).item()
 
 
-def test_the_regression_is_not_used_where_it_fails_in_cross_validation():
-    many_classes = [
-        weight_of_regression(ways=60, dim=6, spread=0.3, seed=seed) for seed in range(5)
+def test_cross_validation_decides_between_regression_and_prototypes():
+    many_classes = [weight_of_regression(60, 6, spread=0.3, seed=seed) for seed in range(5)]
+    few_classes = [
+        weight_of_regression(5, 60, spread=0.8, shared=2, seed=seed) for seed in range(5)
     ]
-    few_classes = [weight_of_regression(ways=5, dim=40, spread=0.8, seed=seed) for seed in range(5)]
     assert max(many_classes) < 0.1
-    assert min(few_classes) > 0.5
+    assert np.mean(few_classes) > 0.7
 
 
 def test_one_sample_per_class_leaves_nothing_to_hold_out():
     members = torch.eye(4)[None]
     span = span_of(torch.eye(4, 9)[None])
-    assert regression_weight(span, members, PlusOptions()).tolist() == [[[1.0]]]
+    assert regression_weight(span, members, 5).tolist() == [[[0.5]]]
 
 
 def test_no_worse_than_the_paper_and_better_than_cspn_in_every_setting():

@@ -29,19 +29,21 @@ def balance(logits: Tensor) -> tuple[Tensor, Tensor]:
     return (affinity * factors).div_(factors.mT @ affinity), factors.log()
 
 
-def log_likelihood_ratio(logits: Tensor) -> Tensor:
-    """Log-likelihood gained by free class proportions over equal ones, (tasks, 1, 1), at least 0.
+def class_proportions(logits: Tensor, added: float = 0.0) -> tuple[Tensor, Tensor]:
+    """Most likely class proportions (tasks, ways, 1), and their gain in log-likelihood.
 
-    The proportions of maximum likelihood are estimated by expectation maximization.
+    They are estimated by expectation maximization; `added` times the mean number of queries per
+    class is added to each class. The gain (tasks, 1, 1) is that over equal proportions, at least 0.
     """
     affinity = _affinity(logits)
     ways, n_query = affinity.shape[-2:]
     proportions = torch.full_like(affinity[..., :1], 1 / ways)
     balanced = (proportions.mT @ affinity).log_()
     for _ in range(ITERATIONS):
-        proportions = _class_totals(affinity, proportions) / n_query
+        totals = _class_totals(affinity, proportions) + added * n_query / ways
+        proportions = totals / (n_query * (1 + added))
     gain = (proportions.mT @ affinity).log_().sub_(balanced)
-    return gain.sum(dim=-1, keepdim=True).clamp_min_(0)
+    return proportions, gain.sum(dim=-1, keepdim=True).clamp_min_(0)
 
 
 def balance_exactly(logits: Tensor, potentials: Tensor) -> tuple[Tensor, Tensor]:
