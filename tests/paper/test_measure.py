@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from helpers.paper import write_pictures
@@ -96,3 +97,12 @@ def test_without_run_or_pictures_the_head_alone_is_measured(fine_tuning_job, tmp
     numbers, differences = fine_tuning(replace(fine_tuning_job, folder=folder))
     assert {one.method for one in numbers} == {"cspn", "tft-head"}
     assert differences == {}
+
+
+def test_support_and_queries_share_no_group(job):
+    rows = np.arange(len(job.test.labels))
+    groups = np.where(rows % 20 < 5, rows // 20, 1000 + rows)  # five of the 20 rows of a class
+    grouped = replace(job, test=replace(job.test, groups=groups))
+    episodes = grouped.sample_episodes(grouped.settings[0])
+    for support, query in zip(episodes.support, episodes.query, strict=True):
+        assert not set(groups[support.ravel()]) & set(groups[query])

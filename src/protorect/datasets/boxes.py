@@ -33,7 +33,8 @@ def crop_to_boxes(found: DatasetPictures, root: Path, crop: str, default: str) -
     """
     if (default if crop == AUTO else crop) == "none":
         return replace(found, crop="none")
-    files = {text.path.split("/")[-1]: text for text in reversed(found.texts)}
+    outermost_last = sorted(found.texts, key=lambda text: text.path.count("/"), reverse=True)
+    files = {text.path.split("/")[-1]: text for text in outermost_last}
     if BOXES not in files and crop == AUTO:
         remark = f"there is no {BOXES}, so the pictures are packed whole, as with --crop none."
         return replace(found, crop="none", remarks=(*found.remarks, remark))

@@ -96,9 +96,8 @@ def _not_an_archive(path: Path) -> DataError:
 
 
 def _without_duplicates(archive: Path, listing: Listing) -> Listing:
-    """The same listing; DataError if a file is in the archive twice, which no folder can hold."""
-    files = sorted(file.path for file in (*listing.pictures, *listing.texts))
-    for one, other in pairwise(files):
+    """The same listing; DataError if a picture is in it twice, which no folder can hold."""
+    for one, other in pairwise(picture.path for picture in listing.pictures):
         if one == other:
             raise DataError(f"{printable(archive)} holds {one} twice; pack it again without one.")
     return listing
