@@ -20,6 +20,7 @@ RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 START, END = "<!-- generated: ", "<!-- end -->"
 # The module whose function `tables` makes the tables of each document from its results.
 MODULES = {
+    "fine-tuning": "fine_tuning",
     "performance": "performance",
     "plus": "plus_study",
     "sort": "sorting",
