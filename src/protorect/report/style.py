@@ -84,10 +84,17 @@ def series_styles(count: int) -> tuple[tuple[str, str], ...]:
     return SERIES[:count]
 
 
-def add_legend(axes: Axes, handles: Sequence[Line2D | Patch], title: str = "") -> None:
-    """Add a legend above the axes, where no data is, and the title above it."""
-    axes.set_title(title, pad=30)
-    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(handles))
+def add_legend(
+    axes: Axes, handles: Sequence[Line2D | Patch], title: str = "", columns: int | None = None
+) -> None:
+    """Add a legend above the axes, where no data is, and the title above it.
+
+    It has one row, or `columns`: where it is wider than the figure, the axes become narrow.
+    """
+    columns = columns or len(handles)
+    rows = -(-len(handles) // columns)
+    axes.set_title(title, pad=12 + 18 * rows)
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns)
 
 
 def same_length(label: str, *values: ArrayLike) -> list[NDArray[np.float64]]:

@@ -133,3 +133,14 @@ def test_a_confusion_matrix_has_every_name_and_count():
 def test_data_that_cannot_be_plotted_is_an_error(plot, message):
     with pytest.raises(DataError, match=message):
         plot()
+
+
+def test_a_legend_of_two_theories_leaves_the_axes_their_width():
+    both = Curve("1-shot", [0, 1], [70.0, 71.0], [1.0, 1.0], [69.0, 72.0], [70.0, 73.0])
+    svg = accuracy_against_z([both], "Title", (65, 75))
+    assert "theory, η per shot" in texts(svg)
+    root = ElementTree.fromstring(svg)
+    width = float(root.get("viewBox").split()[2])
+    places = [re.findall(r"[ML] ([\d.]+)", one.get("d", "")) for one in root.iter(f"{SVG}path")]
+    widest = max(float(xs[1]) - float(xs[0]) for xs in places if len(xs) == 2)  # a line of the grid
+    assert widest > 0.6 * width

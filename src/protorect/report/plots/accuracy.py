@@ -70,7 +70,7 @@ def accuracy_against_z(curves: Sequence[Curve], title: str, limits: tuple[float,
         for name, label, dashes in THEORIES:
             if any(getattr(curve, name) is not None for curve in curves):
                 handles.append(Line2D([], [], color=INK, dashes=dashes, lw=1.8, label=label))
-        add_legend(axes, handles, title)
+        add_legend(axes, handles, title, columns=2 if len(handles) > 3 else None)
         return to_svg(figure)
 
 
