@@ -4,7 +4,8 @@ Jinlu Liu, Liang Song, Yongqiang Qin: "Prototype Rectification for Few-Shot Lear
 
 The paper's ablation is four settings of the same options; a fifth takes the weights of eq. (6) from
 a softmax over the classes. The table above says which of them shift the queries and which rectify
-the prototypes; what the paper leaves open is in `docs/method.md`.
+the prototypes; what the paper leaves open is in `docs/method.md`. Support samples count for the
+class of their label, queries join by prediction.
 
 Assumes, where the queries are shifted, the same class proportions in queries and support; prefer
 `bd-i` where they differ.

@@ -124,7 +124,8 @@ class Labels(NamedTuple):
     "transductive",
     "prototypes or a regression with pseudo-labels, for any class proportions",
     uses_prior=True,
-    tuned_on="validation classes of Omniglot and CUB, and the grocery photographs",
+    tuned_on="validation classes of Omniglot, cropped CUB and miniImageNet, and other pictures of "
+    "flowers, traffic signs and groceries",
 )
 def bd_cspn_plus(task: Task, options: PlusOptions) -> Solution:
     """Cosines, plus potentials of the balanced assignment or of the class proportions."""

@@ -6,6 +6,7 @@ Few-Shot Learning", ICANN 2021.
 Every entry of a feature is raised to a power and the features are normalized; support and queries
 are each centered on their own mean and normalized again. Then, in turn, queries are assigned to the
 centers by optimal transport, and the centers move toward the mean of their assigned samples.
+Support samples stay assigned to the class of their label.
 
 Assumes exactly balanced classes among the queries; accuracy falls much where they are not.
 """

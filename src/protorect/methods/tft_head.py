@@ -5,8 +5,8 @@ Image Classification", ICLR 2020.
 
 A linear layer on unit-length features starts from the support: its rows are the class means at unit
 length and its biases 0, so that the logits are cosines at first. It then minimizes the mean
-cross-entropy of the support plus the mean Shannon entropy of the queries. The paper fine-tunes the
-whole network in the same way (`tft`); here the features are fixed.
+cross-entropy of the support, by its labels, plus the mean Shannon entropy of the queries. The paper
+fine-tunes the whole network in the same way (`tft`); here the features are fixed.
 
 Assumes that the support alone separates the classes well: minimizing the entropy sharpens the
 predictions that are there.

@@ -9,6 +9,7 @@ The prototypes w_k start as the class means of the support and minimize
 
 where p_ik is the softmax over the classes of -tau/2 |w_k - x_i|^2, the cross-entropy CE is the mean
 over the support, H(Y) the entropy of the queries' mean p, and H(Y | X) the mean of their entropies.
+Support samples count by their label, in the class means and in CE only.
 
 From an earlier fit, a tenth of the iterations is taken, from its prototypes: where one label was
 added, that is ten times as fast, and the accuracy is within a point of that of a new fit.
