@@ -116,6 +116,8 @@ def test_every_listed_command_runs_for_a_network_of_the_user(sources, capsys):
     assert {one.dataset for one in record.measured} == set(SOURCES)
     assert {one.backbone for one in record.measured} == {"my-network"}
     assert {one.trained_on for one in record.measured} == {"mini-imagenet"}
+    files = [one["file"] for one in record.features]
+    assert len(files) == len(set(files)) == 2 * len(SOURCES) - 1
     [signs] = [one for one in record.features if one["data"] == "meta-traffic-sign"]
     assert signs["split"] == "test"
     signs = [one for one in record.measured if one.dataset == "meta-traffic-sign"]

@@ -140,7 +140,8 @@ def run(
         measured, data = _MEASURES[chosen.measure](job)
         trained_on = folder.trained_on(feature_set, test)
         numbers += [replace(one, trained_on=trained_on) for one in measured]
-        files += [val.provenance(), test.provenance()]
+        read = (val.provenance(), test.provenance())
+        files += [one for one in read if one not in files]  # two data sets may share one
         if data:
             figures[feature_set.name] = data
     if not files:
