@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check format bench results clean
+.PHONY: help setup demo test check format bench paper results clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -35,6 +35,10 @@ format: $(READY)  ## Format and fix what can be fixed
 
 bench: $(READY)  ## Measure speed and memory; writes results/ and docs/performance.md
 	$(BIN)/python -m benchmarks $(SECTIONS)
+
+paper: $(READY)  ## Measure the paper's tables on the features in features/, then write the documents
+	$(BIN)/protorect paper main ablation backbones omniglot cub higher-way robust figures weights --results results/paper
+	$(MAKE) results
 
 results: $(READY)  ## Write the tables and figures of the documents from results/
 	$(BIN)/python -m benchmarks.documents

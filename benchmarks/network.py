@@ -1,4 +1,4 @@
-"""ConvNet-64 on one batch in memory, and the pictures on disk that it is compared with."""
+"""A network on one batch in memory, and the pictures on disk that it is compared with."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from protorect.backbones.registry import build
 from protorect.datasets.packed import FORMAT, MANIFEST, VERSION, PackedDataset
 
 CLASSES = 64
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class NetworkCase:
     crop_padding: int
     flip: bool
     steps: int
+    name: str = "conv64"
 
     def batch_in_memory(self) -> torch.Tensor:
         """(batch, channels, size, size), in the memory format of the network."""
@@ -40,9 +42,9 @@ class NetworkCase:
         return images.contiguous(memory_format=torch.channels_last)
 
     def backbone(self) -> Backbone:
-        """ConvNet-64 with initial weights."""
+        """The network with initial weights."""
         torch.manual_seed(0)
-        backbone = build("conv64", channels=self.channels, size=self.size)
+        backbone = build(self.name, channels=self.channels, size=self.size)
         move_network(backbone, "cpu", torch.channels_last)
         return backbone
 
@@ -82,7 +84,9 @@ def picture_shape(case: dict[str, Any]) -> str:
     return f"{case['size']} x {case['size']} x {case['channels']}"
 
 
-def bare_training(case: NetworkCase, bfloat16: bool) -> Callable[[], float]:
+def bare_training(
+    case: NetworkCase, bfloat16: bool, clock: Clock = time.perf_counter
+) -> Callable[[], float]:
     """Forward, backward and optimizer step on the same batch, repeated; images/s."""
     backbone = case.backbone()
     head = CosineClassifier(backbone.dim, CLASSES)
@@ -98,7 +102,7 @@ def bare_training(case: NetworkCase, bfloat16: bool) -> Callable[[], float]:
         loss.backward()
         optimizer.step()
 
-    return lambda: _rate(step, case)
+    return lambda: _rate(step, case, clock)
 
 
 def bare_forward(case: NetworkCase, bfloat16: bool) -> Callable[[], float]:
@@ -113,8 +117,8 @@ def bare_forward(case: NetworkCase, bfloat16: bool) -> Callable[[], float]:
     return lambda: _rate(step, case)
 
 
-def _rate(step: Callable[[], None], case: NetworkCase) -> float:
-    start = time.perf_counter()
+def _rate(step: Callable[[], None], case: NetworkCase, clock: Clock = time.perf_counter) -> float:
+    start = clock()
     for _ in range(case.steps):
         step()
-    return case.steps * case.batch / (time.perf_counter() - start)
+    return case.steps * case.batch / (clock() - start)

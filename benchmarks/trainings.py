@@ -36,12 +36,14 @@ def write_trainings() -> None:
 
 
 def trainings_document() -> str:
-    """The text of docs/trainings.md with the tables of all logs and of all settings."""
+    """The text of docs/trainings.md with the tables of all logs, all settings and the cost."""
+    from benchmarks.cost import cost_table
+
     paths = sorted(LOGS.glob("*.json"), key=lambda path: path.stem)
     rows = [_row(path.stem, json.loads(path.read_text())) for path in paths]
     columns = ["epochs", "batch", "rates", "decay", "pictures", "best", "base", "validation"]
     table = Table("", ["training", "data", *columns], rows)
-    regions = {"trainings": table, "settings": settings_table()}
+    regions = {"trainings": table, "settings": settings_table(), "cost": cost_table()}
     return fill(DOCUMENT.read_text(encoding="utf-8"), regions)
 
 

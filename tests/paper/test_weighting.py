@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from protorect import evaluate, sample_episodes
-from protorect.paper.weighting import EPSILONS, weighting
+from protorect.paper.feature_sets import FeatureSet
+from protorect.paper.weighting import EPSILONS, weighting, weighting_elements
 
 
 def test_curves_over_epsilon_pass_through_the_methods_of_the_paper(job):
@@ -48,3 +49,15 @@ def test_support_share_and_cosine_by_hand(job):
     share = curves["samples"]["support_share"][EPSILONS.index(10.0)]
     assert share == pytest.approx(np.mean(shares), abs=1e-4)
     assert curves["cosine"] == pytest.approx(np.concatenate(cosines).mean(), abs=1e-4)
+
+
+def test_where_the_paper_prints_no_cspn_accuracies_are_compared(job):
+    study = weighting(job)[1]
+    table, text, figures = weighting_elements(study, FeatureSet("mini-imagenet", "conv64"))
+    assert not any("published" in row[0] for row in table.rows)
+    assert "the paper prints 60.48 for BD-CSPN, and none for CSPN" in text
+    assert all("dashed" not in one.caption and "published" not in one.svg for one in figures)
+    table, text, figures = weighting_elements(study, FeatureSet("omniglot", "conv64"))
+    assert table.rows[-1][0] == "published, ε = 10"
+    assert "the paper's gain is +2.22" in text
+    assert all("dashed" in one.caption for one in figures)

@@ -92,13 +92,18 @@ def _robust(own: Sequence[Measurement], where: str, shot: int, quantity: str) ->
     chosen = [one for one in own if (one.shot, one.quantity) == (shot, quantity)]
     bars: dict[str, tuple[list[float], list[float]]] = {}
     for one in chosen:
-        heights, ci95 = bars.setdefault(system_name(one.method), ([], []))
+        heights, ci95 = bars.setdefault(_bar_name(one.method), ([], []))
         heights.append(one.value)
         ci95.append(one.ci95 or 0.0)
     groups = dict.fromkeys(f"N' = {one.distractors}" for one in chosen)
     shown = QUANTITIES[quantity]
     values = "; ".join(
-        f"{system_name(one.method)}, N' = {one.distractors}: {one.value:.1f} %" for one in chosen
+        f"{_bar_name(one.method)}, N' = {one.distractors}: {one.value:.1f} %" for one in chosen
     )
     svg = grouped_bars(list(groups), bars, f"{shown} in %", f"{where}, {shot}-shot: {shown}")
     return figure(svg, "robust", where=where, shot=shot, quantity=shown, values=values)
+
+
+def _bar_name(method: str) -> str:
+    """Name of a method; that Z = 8 stands in the caption."""
+    return system_name(method).removesuffix(", Z = 8")

@@ -92,15 +92,15 @@ def weighting_elements(study: Mapping[str, Any], features: FeatureSet) -> list[E
     at = study["epsilon"].index(PRINTED_EPSILON)
     key = Key(features.dataset, features.backbone, "bd-cspn")
     printed = {shot: published_values()[key, shot].mean for shot in SHOTS}
-    cspn = key._replace(system="cspn")
-    gains = {shot: printed[shot] - published_values()[cspn, shot].mean for shot in SHOTS}
-    texts = [_gains_text(study, at, shot, printed[shot], gains[shot]) for shot in SHOTS]
+    plain = {shot: published_values().get((key._replace(system="cspn"), shot)) for shot in SHOTS}
+    gains = {shot: printed[shot] - one.mean for shot, one in plain.items() if one}
+    texts = [_gains_text(study, at, shot, printed[shot], gains.get(shot)) for shot in SHOTS]
     shares = {name: 100 * one_shot[name]["support_share"][at] for name in WEIGHTINGS}
     values = {"where": where, "shots": " ".join(texts), "cosine": one_shot["cosine"]}
     return [
         _gain_table(study, where, gains),
         prose("weights answer", **values, **shares),
-        [_gain_figure(study, where, shot, gains[shot]) for shot in SHOTS],
+        [_gain_figure(study, where, shot, gains.get(shot)) for shot in SHOTS],
     ]
 
 
@@ -114,38 +114,46 @@ def _gain_table(study: Mapping[str, Any], where: str, printed: Mapping[int, floa
         gains = [Estimate(one["gain"][i], one["gain_ci95"][i]) for one in curves.values()]
         shares = [f"{100 * curves[1, w]['support_share'][i]:.0f} %" for w in WEIGHTINGS]
         rows.append([f"{epsilon:g}", *map(difference_text, gains), *shares])
-    published = [f"{printed[shot]:+.2f}" for shot, _ in curves]
-    rows.append([f"published, ε = {PRINTED_EPSILON:g}", *published, "", ""])
+    if printed:
+        published = [f"{printed[shot]:+.2f}" for shot, _ in curves]
+        rows.append([f"published, ε = {PRINTED_EPSILON:g}", *published, "", ""])
     return Table(prose("weights caption", where=where), header, rows)
 
 
 def _gains_text(
-    study: Mapping[str, Any], at: int, shot: int, printed: float, printed_gain: float
+    study: Mapping[str, Any], at: int, shot: int, printed: float, printed_gain: float | None
 ) -> str:
-    """The gain with both weightings at the paper's epsilon, and which is nearer to the paper's."""
+    """The gain with both weightings at the paper's epsilon, and which is nearer to the paper's.
+
+    The accuracies are compared where the paper prints none of CSPN, and therefore no gain.
+    """
     curves = [study["shots"][str(shot)][name] for name in WEIGHTINGS]
     gains = [curve["gain"][at] for curve in curves]
-    distances = [abs(gain - printed_gain) for gain in gains]
+    accuracies = [curve["accuracy"][at] for curve in curves]
+    compared, target = (accuracies, printed) if printed_gain is None else (gains, printed_gain)
+    distances = [abs(value - target) for value in compared]
     differ = abs(gains[0] - gains[1]) > math.hypot(*(curve["gain_ci95"][at] for curve in curves))
     nearer = list(WEIGHTING_NAMES.values())[distances.index(min(distances))]
     return prose(
-        "weights at one shot",
+        "weights at one shot" if printed_gain is not None else "weights without CSPN",
         shot=shot,
         epsilon=PRINTED_EPSILON,
         gains=gains,
-        accuracies=[curve["accuracy"][at] for curve in curves],
+        accuracies=accuracies,
         conclusion=f"{nearer} are nearer" if differ else "no clear difference",
         printed=printed,
         printed_gain=printed_gain,
     )
 
 
-def _gain_figure(study: Mapping[str, Any], where: str, shot: int, printed: float) -> Figure:
+def _gain_figure(study: Mapping[str, Any], where: str, shot: int, printed: float | None) -> Figure:
     curves = study["shots"][str(shot)]
     lines = [
         Curve(label, study["epsilon"], curves[name]["gain"], curves[name]["gain_ci95"])
         for name, label in WEIGHTING_NAMES.items()
     ]
     labels, title = ("ε", "gain over CSPN in points"), f"{where}, {shot}-shot"
-    svg = curves_on_log_axis(lines, labels, ("published", printed), title)
-    return figure(svg, "weights figure", where=where, shot=shot)
+    level = None if printed is None else ("published", printed)
+    svg = curves_on_log_axis(lines, labels, level, title)
+    dashed = "" if printed is None else prose("weights figure, published")
+    return figure(svg, "weights figure", where=where, shot=shot, dashed=dashed)

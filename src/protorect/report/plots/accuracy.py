@@ -89,22 +89,26 @@ def accuracy_limits(curves: Sequence[Curve]) -> tuple[float, float]:
 
 
 def curves_on_log_axis(
-    curves: Sequence[Curve], axis_labels: tuple[str, str], level: tuple[str, float], title: str
+    curves: Sequence[Curve],
+    axis_labels: tuple[str, str],
+    level: tuple[str, float] | None,
+    title: str,
 ) -> str:
-    """Plot curves over a logarithmic axis, and a dashed level line with its label and height."""
+    """Plot curves over a logarithmic axis, and if given a dashed line: its label and height."""
     with new_figure(5.6, 4.0) as (figure, axes):
         handles = []
         for curve, (color, marker) in zip(curves, series_styles(len(curves)), strict=True):
             _plot_curve(axes, curve, color, marker)
             handles.append(Line2D([], [], color=color, marker=marker, label=curve.label))
-        label, height = level
-        axes.axhline(height, color=INK, lw=1.3, dashes=(6, 2))
+        if level is not None:
+            axes.axhline(level[1], color=INK, lw=1.3, dashes=(6, 2))
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xticks([1, 2, 5, 10, 20, 50])
         axes.set(xlabel=axis_labels[0], ylabel=axis_labels[1])
-        _label_ends(axes, [(axes.get_xlim()[1], height, label, INK)])
+        if level is not None:
+            _label_ends(axes, [(axes.get_xlim()[1], level[1], level[0], INK)])
         add_legend(axes, handles, title)
         return to_svg(figure)
 
