@@ -91,6 +91,11 @@ def test_a_table_that_was_not_measured_has_the_published_numbers_alone():
     ]
     assert table.rows[2][0].endswith("(inductive)¹")
     assert "¹ Trained on training and validation set." in table.caption
+    assert "not to be had" not in table.caption
+    for number in (2, 9, 11):
+        assert (
+            "pictures are not to be had here" in comparison(published_tables()[number], {}).caption
+        )
     assert comparison(published_tables()[3], {}).header == ["system", "5-shot published"]
 
 

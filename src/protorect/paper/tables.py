@@ -5,6 +5,7 @@ from collections import Counter
 from statistics import mean
 from typing import NamedTuple
 
+from protorect.paper import feature_sets
 from protorect.paper.published import (
     SHOTS,
     Key,
@@ -123,6 +124,8 @@ def comparison(table: PublishedTable, measured: ByKey) -> Table:
     remarks = [f"{mark} {note[0].upper()}{note[1:]}." for note, mark in marks.items()]
     if any(one.other_network for one in rows):
         remarks.append(prose("other network"))
+    if all("missing" in feature_sets.DATASETS[row.key.dataset] for row in table.rows):
+        remarks.append(prose("no pictures"))
     caption = [f"Table {table.number}. {table.title}.", table.note, *remarks]
     return Table(" ".join(filter(None, caption)), header, cells)
 
