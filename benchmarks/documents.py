@@ -21,6 +21,7 @@ START, END = "<!-- generated: ", "<!-- end -->"
 # The module whose function `tables` makes the tables of each document from its results.
 MODULES = {
     "fine-tuning": "fine_tuning",
+    "label": "scripted_user",
     "performance": "performance",
     "plus": "plus_study",
     "sort": "sorting",

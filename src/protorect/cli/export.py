@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--min-probability", type=float, metavar="P", help="also proposed labels from this on")
     add("--copy", action="store_true", help="copy pictures instead of linking them")
     add_parameters(parser, ExportOptions, "validation", "seed")
+    add("--network", metavar="NAME", help="of the classifier of a sorted folder (as in sort)")
     cache = parser.add_mutually_exclusive_group().add_argument
     cache("--cache", type=Path, metavar="FOLDER", help="cached features (your cache folder)")
     cache("--no-cache", action="store_true", help="use no cached features")
@@ -59,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
             options.out,
             include=include,
             minimum=options.min_probability,
+            network=options.network,
             options=chosen,
         )
     else:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from protorect._utils.documents import COUNT, parse_json
+from protorect._utils.documents import COUNT, checked, parse_json
 from protorect._utils.files import LARGEST_TEXT, open_file, write_errors
 from protorect._utils.text import printable
 from protorect.errors import DataError
@@ -148,5 +148,8 @@ def _record(body: bytes, number: int) -> dict[str, Any]:
         head = {"n": 0, "format": str, "version": COUNT, "project": str}
         first: dict[str, Any] = parse_json(body, head)
         return first
-    record: dict[str, Any] = parse_json(body, {"n": number, "kind": set(RECORDS), "act_id?": str})
-    return dict(parse_json(body, RECORDS[record["kind"]]))
+    record: dict[str, Any] = parse_json(body, {"n": number, "kind": str, "act_id?": str})
+    if record["kind"] not in RECORDS:
+        raise ValueError(f"kind is {record['kind'][:40]!r}, which this program does not know")
+    checked(record, RECORDS[record["kind"]])
+    return record

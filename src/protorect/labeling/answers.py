@@ -7,6 +7,7 @@ the same one.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,9 +18,11 @@ from protorect.labeling.acts import SAID_UNKNOWN, LabelState
 from protorect.labeling.picture_rows import PictureRows
 from protorect.uncertainty.calibrated import UNCALIBRATED, fit_calibrated
 from protorect.uncertainty.classify import method_for
+from protorect.uncertainty.ood import Scored
 
 FIT_TO = 4000  # unlabeled pictures, evenly spaced; the rule of the method scores the others
 LARGEST_SUPPORT = 4000
+CALIBRATED_ON = 1000  # examples, and as many other pictures
 _ROWS_AT_ONCE = 16384
 
 
@@ -91,7 +94,7 @@ class Problem:
         ways = np.unique(label[label >= 0]).astype(np.int64)
         if len(ways) < 2:
             return None
-        support = _support(label, state.accepted[pictures.ids], ways)
+        support = _thinned(label, state.accepted[pictures.ids], LARGEST_SUPPORT)
         # What is said to be of no class would only mislead; what was put aside may be of one.
         free = np.flatnonzero((label < 0) & (label != SAID_UNKNOWN))
         chosen = method_for(method, len(free), len(ways))
@@ -122,27 +125,35 @@ def rescore(problem: Problem, before: Answers) -> Answers:
 
 @torch.inference_mode()
 def calibrate(problem: Problem, answers: Answers) -> Answers:
-    """The same answers with calibrated probabilities and out-of-distribution scores."""
+    """The same answers with calibrated probabilities and out-of-distribution scores.
+
+    In large problems a part of the examples, each held out once, and of the other pictures is
+    enough: two parameters are estimated.
+    """
     chosen = method_for(problem.method, len(problem.unlabeled), len(problem.ways))
-    support, unlabeled = problem.rows[problem.support], problem.rows[problem.unlabeled]
-    rule, _ = fit_calibrated(chosen, support, problem.labels, unlabeled)
-    parts = [
-        rule.ood_scores(rule.scored(problem.rows[start : start + _ROWS_AT_ONCE]))
-        for start in range(0, len(problem.rows), _ROWS_AT_ONCE)
-    ]
+    labels = problem.labels.numpy()
+    places = _thinned(labels, np.zeros(len(labels), bool), CALIBRATED_ON)
+    support = problem.rows[problem.support[places]]
+    step = max(1, -(-len(problem.unlabeled) // CALIBRATED_ON))
+    unlabeled = problem.rows[problem.unlabeled[::step]]
+    rule, _ = fit_calibrated(chosen, support, problem.labels[places], unlabeled)
+    parts = []
+    for start in range(0, len(problem.rows), _ROWS_AT_ONCE):
+        block = slice(start, start + _ROWS_AT_ONCE)
+        cosines = rule.cosine_rule.scores(problem.rows[None, block])[0]
+        parts.append(rule.ood_scores(Scored(problem.rows[block], answers.scores[block], cosines)))
     ood = torch.cat(parts).float().numpy()
     temperature = rule.calibration.temperature
     return replace(answers, temperature=temperature, ood=ood, calibrated=True)
 
 
-def _support(
-    label: NDArray[np.int32], accepted: NDArray[np.bool_], ways: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Places of the examples: all, or of each class as many as suffice, given labels first."""
+def _thinned(label: NDArray[Any], accepted: NDArray[np.bool_], largest: int) -> NDArray[np.int64]:
+    """Places of the labels: all, or of each class as many as suffice, given labels first."""
     places = np.flatnonzero(label >= 0)
-    if len(places) <= LARGEST_SUPPORT:
+    if len(places) <= largest:
         return places
-    most, chosen = max(20, LARGEST_SUPPORT // len(ways)), []
+    ways = np.unique(label[places])
+    most, chosen = max(10, largest // len(ways)), []
     for way in ways:
         members = places[label[places] == way]
         if len(members) > most:
@@ -150,6 +161,6 @@ def _support(
             given = given[:: -(-len(given) // most)] if len(given) else given
             room = most - len(given)
             taken = taken[:: -(-len(taken) // room)] if room and len(taken) else taken[:0]
-            members = np.sort(np.concatenate([given, taken]))
+            members = np.concatenate([given, taken])
         chosen.append(members)
     return np.sort(np.concatenate(chosen))

@@ -4,7 +4,6 @@ import os
 import unicodedata
 from collections.abc import Iterable
 
-from protorect._utils.text import printable
 from protorect.errors import ConflictError, OptionError
 from protorect.labeling.prediction import UNKNOWN, UNSURE
 
@@ -22,7 +21,7 @@ def checked_class_name(name: object, reserved: Iterable[str] = ()) -> str:
     cleaned = unicodedata.normalize("NFC", name).strip()
     problem = _problem(cleaned, {UNKNOWN, UNSURE, *reserved})
     if problem:
-        shown = printable(cleaned if len(cleaned) <= 60 else f"{cleaned[:60]}...")
+        shown = cleaned if len(cleaned) <= 60 else f"{cleaned[:60]}..."
         raise OptionError(
             f"{shown!r} cannot name a class: {problem}. Use letters, digits, spaces and dashes."
         )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from protorect._utils.parameters import check_choice
+from protorect.embedding.sources import DEFAULT_SOURCE
 from protorect.errors import DataError, OptionError
 from protorect.images.find import FailedPicture
 from protorect.images.stored import PathLike
@@ -102,9 +103,13 @@ def export_sorted(
     *,
     include: str = "all",
     minimum: float | None = None,
+    network: str | None = None,
     options: dict[str, Any],
 ) -> Exported:
-    """Export the pictures of a folder that `protorect sort` made, as they were sorted."""
+    """Export the pictures of a folder that `protorect sort` made, as they were sorted.
+
+    `network` is the one of a classifier: the folder does not say with which it was sorted.
+    """
     format_module(format)
     plans = load_plans(root)
     rows = [
@@ -121,8 +126,8 @@ def export_sorted(
                 status = {UNKNOWN: "unknown", UNSURE: "unsure"}.get(one.prediction.folder)
                 row = one.prediction._replace(path=file)
                 rows.append(Labeled(row, status or "proposed"))
-    cache = (("cache", options.pop("cache", True)),)
-    every = Rows(tuple(_included(rows, include, minimum)), ExportOptions(**options), cache)
+    classifier = (("cache", options.pop("cache", True)), ("source", network or DEFAULT_SOURCE))
+    every = Rows(tuple(_included(rows, include, minimum)), ExportOptions(**options), classifier)
     return Exported(os.fspath(path), export(every, path, format))
 
 

@@ -82,10 +82,14 @@ class Seen:
 
     def sentences(self) -> list[str]:
         """What a person should know of it."""
-        counts = {"were added": self.added, "have changed": self.changed, "are gone": self.vanished}
+        counts = (
+            (self.added, "was", "were", "added"),
+            (self.changed, "has", "have", "changed"),
+            (self.vanished, "is", "are", "gone"),
+        )
         return [
-            f"{len(ids)} picture{'s' if len(ids) != 1 else ''} {what}"
-            for what, ids in counts.items()
+            f"1 picture {one} {what}" if len(ids) == 1 else f"{len(ids)} pictures {several} {what}"
+            for ids, one, several, what in counts
             if ids
         ]
 
@@ -165,8 +169,10 @@ def find_all(sources: Iterable[str], root: Path, missing_ok: bool = True) -> Fou
                 continue
             raise
         pictures |= {one.file: one for one in found.pictures}
-    every = FoundPictures(tuple(pictures.values()))
-    return every if journal_files(root) else every.without(root)
+    if not journal_files(root):  # exports, for example; the pictures of a sorted folder are there
+        own = os.path.abspath(root) + os.sep
+        pictures = {file: one for file, one in pictures.items() if not file.startswith(own)}
+    return FoundPictures(tuple(pictures.values()))
 
 
 def listed(found: FoundPictures) -> list[Listed]:

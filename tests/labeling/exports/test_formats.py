@@ -271,7 +271,8 @@ def test_a_classifier_has_the_checked_pictures(rows, tmp_path, color_weights):
     assert export(Rows(tuple(rows), classifier=arguments), path, "classifier") == 4
     classifier = ImageClassifier.load(path)
     assert classifier.classes == ("cat", "dog")
-    assert classifier.predict([rows[0].path, rows[4].path]).labels == ["cat", "dog"]
+    predicted = {one.path: one.label for one in classifier.predict([rows[0].path, rows[4].path])}
+    assert predicted == {rows[0].path: "cat", rows[4].path: "dog"}
 
 
 def test_a_classifier_needs_two_checked_classes(rows, tmp_path):

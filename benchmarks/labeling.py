@@ -1,0 +1,143 @@
+"""Speed of a labeling session: act to answer, calibrated probabilities, opening, memory.
+
+The pictures are empty files whose features are already in the project: embedding is measured
+elsewhere. A simulated person labels what the session suggests.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import in_new_process
+from protorect.report.table import Table
+
+
+@dataclass(frozen=True)
+class Work:
+    """One project."""
+
+    pictures: int
+    classes: int
+    acts: int  # that are timed
+    before: int = 0  # acts in the journal when the project is opened
+    dim: int = 1280
+    shots: int = 3
+
+
+FULL = (Work(10_000, 20, 60), Work(100_000, 100, 12, before=10_000))
+SMALL = (Work(120, 4, 3, before=5, dim=16),)
+
+
+def measure(small: bool = False) -> dict[str, Any]:
+    """All projects, each in a process of its own; the small version only shows that it runs."""
+    return {
+        "projects": [in_new_process(measure_project, one) for one in (SMALL if small else FULL)]
+    }
+
+
+def tables(measured: dict[str, Any]) -> dict[str, Table]:
+    """One row per project."""
+    header = ["pictures", "classes", "act, median", "act, 95 %", "probabilities", "opening"]
+    rows = [
+        [
+            f"{one['pictures']:,}",
+            str(one["classes"]),
+            f"{1000 * one['median']:.0f} ms",
+            f"{1000 * one['p95']:.0f} ms",
+            f"{one['calibrated']:.2f} s",
+            f"{one['opening']:.2f} s",
+            f"{one['bytes'] / 1e9:.2f} GB",
+        ]
+        for one in measured["projects"]
+    ]
+    acts = max(one["before"] for one in measured["projects"])
+    note = f"Probabilities follow the answer; the largest project is opened with {acts:,} acts."
+    return {"labeling": Table(note, [*header, "memory"], rows)}
+
+
+def measure_project(work: Work) -> dict[str, Any]:
+    """Seconds of acts, of the probabilities after them and of opening; bytes of memory."""
+    from protorect.labeling.session import LabelingSession
+
+    with TemporaryDirectory(prefix="protorect-") as scratch:
+        root = Path(scratch)
+        truth = _make_project(root, work)
+        start = time.perf_counter()
+        session = LabelingSession.open(root / "project", cache=False)
+        opening = time.perf_counter() - start
+        session.wait()
+        spent, followed = [], []
+        for _ in range(work.acts):
+            picture = session.suggest(1).pictures[0].id
+            start = time.perf_counter()
+            session.label([picture], f"class {truth[picture]}")
+            answered = time.perf_counter()
+            session.wait()
+            spent.append(answered - start)
+            followed.append(time.perf_counter() - answered)
+        session.close()
+    return {
+        "pictures": work.pictures,
+        "classes": work.classes,
+        "before": work.before,
+        "median": float(np.median(spent)),
+        "p95": float(np.percentile(spent, 95)),
+        "calibrated": float(np.median(followed)),
+        "opening": opening,
+        "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+def _make_project(root: Path, work: Work) -> Any:
+    """Write a project with features and acts; the true class of each picture."""
+    from protorect.images.find import find_pictures
+    from protorect.labeling.act_journal import ActJournal
+    from protorect.labeling.picture_rows import PictureRows
+    from protorect.labeling.picture_store import PictureStore, Stored
+    from protorect.labeling.project import FEATURES, JOURNAL, ROWS, Project, Settings, listed
+
+    (root / "pictures").mkdir()
+    for number in range(work.pictures):
+        (root / "pictures" / f"{number:06}.jpg").touch()
+    pictures = listed(find_pictures(root / "pictures"))
+    settings = Settings("bench", (str(root / "pictures"),), "efficientnet-lite0", None, 0.08, 0.5)
+    project = Project.create(root / "project", settings, pictures)
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, work.classes, work.pictures)
+    centers = rng.random((work.classes, work.dim), np.float32) ** 4
+    store = PictureStore(project.home / FEATURES)
+    for start in range(0, work.pictures, 5000):
+        part = truth[start : start + 5000]
+        noise = rng.random((len(part), work.dim), np.float32) ** 4
+        stored = [
+            Stored(i, bytes(31) + b"1", 100, 100, pictures[i].size, pictures[i].changed, "")
+            for i in range(start, start + len(part))
+        ]
+        store.append(stored, 0.5 * centers[part] + noise)
+    PictureRows.of(store, len(store)).save(project.home / ROWS, store)
+    journal, _, _ = ActJournal.load(project.home / JOURNAL)
+    journal.open_for_writing()
+    labels = [
+        [f"class {way}", np.flatnonzero(truth == way)[: work.shots].tolist()]
+        for way in range(work.classes)
+    ]
+    journal.append({"kind": "label", "labels": labels}, durable=False)
+    for number in range(work.before):
+        ids = sorted({int(one) for one in rng.integers(0, work.pictures, 4)})
+        kind = ("accept", "label", "undo", "label")[number % 4]
+        act: dict[str, Any] = {"kind": kind}
+        if kind != "undo":
+            act["labels"] = [
+                [f"class {way}", [i for i in ids if truth[i] == way]]
+                for way in sorted({int(truth[i]) for i in ids})
+            ]
+        journal.append(act, durable=False)
+    journal.close()
+    return truth

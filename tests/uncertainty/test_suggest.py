@@ -1,0 +1,36 @@
+"""Which samples to label next."""
+
+import torch
+
+from protorect.uncertainty.suggest import diverse_order, without_near_duplicates
+
+
+def test_a_diverse_choice_has_one_of_every_cluster_first():
+    torch.manual_seed(0)
+    centers = torch.eye(6, 20)
+    labels = torch.arange(6).repeat_interleave(30)
+    rows = centers[labels] + 0.02 * torch.randn(180, 20)
+    chosen = diverse_order(rows, 6)
+    assert sorted(labels[torch.from_numpy(chosen)].tolist()) == list(range(6))
+
+
+def test_each_is_the_farthest_from_those_before():
+    torch.manual_seed(1)
+    rows = torch.nn.functional.normalize(torch.randn(40, 5), dim=1)
+    chosen = diverse_order(rows, 10).tolist()
+    assert len(set(chosen)) == 10
+    cosines = rows @ rows.T
+    for count in range(1, 10):
+        nearest = cosines[:, chosen[:count]].amax(dim=1)
+        nearest[chosen[:count]] = 2
+        assert nearest[chosen[count]] == nearest.min()
+
+
+def test_there_are_no_more_than_there_are():
+    assert len(diverse_order(torch.randn(3, 4), 10)) == 3
+    assert len(diverse_order(torch.empty(0, 4), 10)) == 0
+
+
+def test_near_duplicates_come_last_in_their_order():
+    rows = torch.tensor([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0], [2.0, 0.0], [-1.0, 0.0]])
+    assert without_near_duplicates(rows).tolist() == [0, 2, 4, 1, 3]
