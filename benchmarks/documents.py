@@ -22,6 +22,7 @@ START, END = "<!-- generated: ", "<!-- end -->"
 MODULES = {
     "fine-tuning": "fine_tuning",
     "label": "scripted_user",
+    "networks": "networks_document",
     "performance": "performance",
     "plus": "plus_study",
     "sort": "sorting",
@@ -31,10 +32,12 @@ MODULES = {
 
 def main() -> None:
     """Write all documents that are made from results alone."""
+    from benchmarks.networks_document import plot as networks_figure
     from benchmarks.trainings import write_trainings
 
     for name in MODULES:
         write_document(name)
+    write_text(DOCS / "figures" / "networks.svg", networks_figure(load_results("networks")))
     write_trainings()
     for path, text in comparison_files().items():
         write_text(path, text)

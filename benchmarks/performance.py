@@ -16,7 +16,15 @@ from typing import Any
 
 from protorect.report.table import Table
 
-SECTIONS = ("episodes", "methods", "training", "extraction", "preparing", "sort_speed")
+SECTIONS = (
+    "episodes",
+    "methods",
+    "training",
+    "extraction",
+    "preparing",
+    "embedding_speed",
+    "sort_speed",
+)
 
 
 def section(name: str) -> ModuleType:

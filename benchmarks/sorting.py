@@ -1,6 +1,6 @@
 """`python -m benchmarks.sorting FEATURES.npz`: accuracy and calibration of sorting, on photographs.
 
-FEATURES are of the grocery photographs, 20 classes x 25, as `protorect extract efficientnet-lite0`
+FEATURES are of the grocery photographs, 20 classes x 25, as `protorect extract efficientnet-lite2`
 makes them. Writes results/sort.json and the tables of docs/sort.md.
 """
 

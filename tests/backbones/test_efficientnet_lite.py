@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from protorect.backbones import efficientnet_lite_weights
 from protorect.backbones.efficientnet_lite import EfficientNetLite, SameConv2d
-from protorect.backbones.efficientnet_lite_weights import PACKAGES, read_tensors, renamed
+from protorect.backbones.efficientnet_lite_weights import (
+    PACKAGES,
+    read_tensors,
+    renamed,
+    weights_file,
+)
 from protorect.backbones.registry import build
 from protorect.errors import DataError, MissingExtraError
 
@@ -120,7 +124,7 @@ def test_a_damaged_file_is_refused(monkeypatch, tmp_path, content, message):
 
 
 def test_a_truncated_file_is_refused(monkeypatch, tmp_path):
-    data = efficientnet_lite_weights._file("efficientnet-lite0").read_bytes()
+    data = weights_file("efficientnet-lite0").read_bytes()
     replace_package(monkeypatch, tmp_path, data[: len(data) // 2])
     with pytest.raises(DataError, match="cannot read w.pth"):
         build("efficientnet-lite0", size=28)

@@ -6,19 +6,15 @@ from torch import nn
 
 from helpers.networks import with_trained_batch_norms
 from protorect.backbones.inference import (
-    FusedConv2d,
+    batch_size,
     fold_batch_norms,
-    fuse_activations,
     optimize,
     uses_bfloat16,
 )
 from protorect.backbones.registry import BACKBONES, build
 from protorect.errors import OptionError
 
-needs_onednn = pytest.mark.skipif(
-    not torch.backends.mkldnn.is_available(), reason="this torch is built without oneDNN"
-)
-# Its batch norms stand before convolutions, so there is nothing to fold or fuse.
+# Its batch norms stand before convolutions, so there is nothing to fold.
 OPTIMIZABLE = [name for name in BACKBONES if name != "wrn28-10"]
 
 
@@ -40,52 +36,19 @@ def test_every_batch_norm_after_a_convolution_is_folded():
     assert not any(isinstance(module, nn.BatchNorm2d) for module in network.modules())
 
 
-@needs_onednn
-@pytest.mark.parametrize("size", [45, 64])  # maps with odd and with even sides
-@pytest.mark.parametrize("name", OPTIMIZABLE)
-@torch.inference_mode()
-def test_fusing_keeps_the_features(name, size):
-    torch.manual_seed(0)
-    network = fold_batch_norms(with_trained_batch_norms(build(name, size=size)))
-    images = torch.randn(3, 3, size, size)
-    fused = fuse_activations(network)
-    assert any(isinstance(module, FusedConv2d) for module in fused.modules())
-    assert not any(type(module) is nn.Conv2d for module in fused.modules())
-    torch.testing.assert_close(fused(images), network(images), rtol=1e-4, atol=1e-4)
+def test_an_optimized_network_is_a_folded_copy():
+    network = build("conv64", size=28)
+    copy = optimize(network, device="cpu")
+    assert not any(isinstance(module, nn.BatchNorm2d) for module in copy.modules())
+    assert any(isinstance(module, nn.BatchNorm2d) for module in network.modules())
 
 
-@needs_onednn
-@pytest.mark.parametrize("activation", [nn.ReLU(), nn.ReLU6(), nn.LeakyReLU(0.3), nn.Identity()])
-@torch.inference_mode()
-def test_a_fused_layer_is_a_convolution_and_its_activation(activation):
-    torch.manual_seed(0)
-    conv = nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2)
-    maps = 9 * torch.randn(2, 4, 11, 11)
-    expected = activation(conv(maps))
-    torch.testing.assert_close(FusedConv2d(conv, activation)(maps), expected)
-
-
-@pytest.mark.parametrize(
-    "operation", [lambda *_: torch.zeros(1, 8), "not callable"], ids=["other", "not-callable"]
-)
-def test_private_operations_that_changed_are_not_used(monkeypatch, operation):
-    monkeypatch.setattr(torch.ops.mkldnn, "_convolution_pointwise", operation)
-    network = fold_batch_norms(build("conv64", size=28))
-    assert fuse_activations(network) is network
-
-
-def test_private_operations_that_are_missing_are_not_used(monkeypatch):
-    monkeypatch.setattr(torch.ops, "mkldnn", object())
-    network = fold_batch_norms(build("conv64", size=28))
-    assert fuse_activations(network) is network
-
-
-@needs_onednn
-@pytest.mark.parametrize("bfloat16", [False, True])
-def test_only_float32_on_the_cpu_is_fused(bfloat16):
-    network = optimize(build("conv64", size=28), bfloat16=bfloat16, device="cpu")
-    assert any(isinstance(m, FusedConv2d) for m in network.modules()) is not bfloat16
-    assert not any(isinstance(module, nn.BatchNorm2d) for module in network.modules())
+def test_batches_are_sized_by_the_memory_of_the_device(monkeypatch):
+    network, gigabyte = build("conv64", size=84), 2**30
+    assert batch_size(network) == 2**18 // 84**2
+    for free, expected in ((32 * gigabyte, 256), (gigabyte, 37), (0.2 * gigabyte, 7), (1, 1)):
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _, free=free: (int(free), 0))
+        assert batch_size(network, "cuda") == expected
 
 
 @pytest.mark.parametrize("supported", [True, False])

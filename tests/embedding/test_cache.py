@@ -19,6 +19,7 @@ class CountingEmbedder:
     def __init__(self, embedder):
         self._embedder, self._batches = embedder, []
         self.digest, self.size, self.channels = embedder.digest, embedder.size, embedder.channels
+        self.origin, self.block = embedder.origin, embedder.block
 
     def __call__(self, pictures):
         self._batches.append(len(pictures))

@@ -115,7 +115,7 @@ def test_pictures_are_resized_for_a_pretrained_network(packed, tmp_path, monkeyp
 
 def test_unusable_sources_are_refused(run, packed, tmp_path):
     out = tmp_path / "f.npz"
-    with pytest.raises(OptionError, match="Did you mean 'efficientnet-lite0'"):
+    with pytest.raises(OptionError, match="Did you mean 'efficientnet-lite2'"):
         extract("efficientnet-lite", packed, out)
     with pytest.raises(OptionError, match="conv64 has no trained weights; train it first"):
         extract("conv64", packed, out)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from protorect.images.find import find_pictures
 class RecordingEmbedder:
     """An embedder that records the calling threads; its features are the mean colors."""
 
-    digest, size, channels = "means", 28, 3
+    digest, size, channels, device, block = "means", 28, 3, "cpu", 1
+    origin: ClassVar = {"backbone": "means"}
 
     def __init__(self):
         self.calls, self.threads = [], []
@@ -84,6 +86,15 @@ def test_features_that_are_not_finite_are_an_error(four_threads, pictures):
         def __call__(self, pictures):
             return np.full((len(pictures), 4), np.nan)
 
-    with pytest.raises(DataError, match="not finite"):
+    with pytest.raises(DataError, match="means gave features that are not finite"):
         embed_pictures(pictures, Broken(), FeatureCache(None))
     assert torch.get_num_threads() == 4
+
+
+def test_blocks_are_as_large_as_the_device_needs(four_threads, pictures):
+    class Large(RecordingEmbedder):
+        block = 24
+
+    large = Large()
+    embed_pictures(pictures, large, FeatureCache(None))
+    assert len(large.calls) == 1

@@ -7,11 +7,13 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 import protorect
 from helpers.pictures import contents
 from helpers.sorting import OTHER, picture
 from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect.embedding.sources import load_embedder
 from protorect.errors import DataError, OptionError
 from protorect.uncertainty.thresholds import Thresholds
 
@@ -192,3 +194,52 @@ def test_the_tables_hold_every_prediction(colors, tmp_path):
     np.testing.assert_allclose(
         table["probability"], [float(row["probability"]) for row in rows], atol=1e-6
     )
+
+
+def as_saved_earlier(path, computed_in, **changes):
+    """A classifier with Lite0's features in this precision, without it in the file."""
+    digest = load_embedder("efficientnet-lite0", precision=computed_in, device="cpu").digest
+    config = {"kind": "image-classifier", "source": "efficientnet-lite0", "network": digest}
+    config |= {"classes": ["a", "b"], "contents": ["00", "01"], "method": None}
+    config |= {"unknown": 0.08, "unsure": 0.5} | changes
+    tensors = {"support": torch.rand(2, 1280), "labels": torch.arange(2)}
+    save_tensors(path, tensors, config)
+    return path
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_classifier_of_an_earlier_version_keeps_its_precision(tmp_path, precision):
+    path = as_saved_earlier(tmp_path / "old.safetensors", precision)
+    loaded = protorect.ImageClassifier.load(path, cache=False, device="cpu")
+    assert loaded.embedder.origin["precision"] == precision
+    loaded.save(tmp_path / "new.safetensors")
+    again = protorect.ImageClassifier.load(tmp_path / "new.safetensors", cache=False, device="cpu")
+    assert again.embedder.digest == loaded.embedder.digest
+    with pytest.raises(DataError, match=r"old.safetensors was made with other .* now in int8"):
+        protorect.ImageClassifier.load(path, cache=False, precision="int8", device="cpu")
+    with pytest.raises(DataError, match=r"than efficientnet-lite1 has now in float32 or bfloat16"):
+        protorect.ImageClassifier.load(path, source="efficientnet-lite1", cache=False, device="cpu")
+
+
+def test_an_int8_classifier_is_refused_where_int8_cannot_be_computed(tmp_path, monkeypatch):
+    path = as_saved_earlier(tmp_path / "c.safetensors", "int8", precision="int8")
+    assert protorect.ImageClassifier.load(path, cache=False).embedder.origin["precision"] == "int8"
+    monkeypatch.setattr("protorect.embedding.sources.sums_bytes_exactly", lambda: False)
+    with pytest.raises(OptionError, match=r"c.safetensors: precision 'int8' cannot be used: this"):
+        protorect.ImageClassifier.load(path, cache=False)
+
+
+def test_cached_features_of_one_precision_are_not_used_for_another(tmp_path, colors):
+    networks = [("efficientnet-lite0", p) for p in ("float32", "int8")]
+    networks.append(("efficientnet-lite1", "int8"))
+    made = [
+        protorect.ImageClassifier.from_examples(
+            colors.examples, source=source, precision=precision, cache=tmp_path / "cache"
+        )
+        for source, precision in networks
+    ]
+    for one, (source, precision) in zip(made, networks, strict=True):
+        fresh = protorect.ImageClassifier.from_examples(
+            colors.examples, source=source, precision=precision, cache=False
+        )
+        np.testing.assert_array_equal(one.support, fresh.support)

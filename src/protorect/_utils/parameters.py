@@ -19,6 +19,7 @@ from protorect.errors import OptionError, unknown_name
 
 LARGEST_SIZE = 1024  # pixels per side of a picture that is packed or embedded
 PRECISIONS = ("auto", "bfloat16", "float32")  # "auto": bfloat16 where it is fast
+EMBEDDING_PRECISIONS = (*PRECISIONS, "int8")  # "auto": the fastest without loss
 
 
 def parameter(

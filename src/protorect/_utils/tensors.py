@@ -34,5 +34,11 @@ def on_device(tensor: Tensor, device: str | torch.device | None) -> Tensor:
 
 
 def usable_device(device: str | torch.device) -> torch.device:
-    """The device; OptionError if it cannot be used."""
-    return on_device(torch.empty(0), device).device
+    """The device, or with "auto" the best one there is; OptionError if it cannot be used."""
+    return on_device(torch.empty(0), _best_device() if device == "auto" else device).device
+
+
+def _best_device() -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"

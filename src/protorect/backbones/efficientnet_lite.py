@@ -8,7 +8,6 @@ have the widths and depths of B0, B1 and B2.
 
 import math
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
@@ -32,8 +31,6 @@ STAGES = (
     (6, 3, 1, 320, 1),
 )
 WIDTH_STEP = 8  # widths are rounded to multiples of it
-_EARLY_BLOCKS = 3  # in the first two stages, which have large maps
-_EARLY_BATCH = 4  # images whose large maps fit into the CPU's cache
 
 
 class EfficientNetLite(Backbone):
@@ -62,11 +59,7 @@ class EfficientNetLite(Backbone):
     def features(self, images: Tensor) -> Tensor:
         """The last map, averaged over its positions."""
         color = images.expand(-1, 3, -1, -1)
-        # In training, batch norm needs the whole batch; in evaluation images are independent.
-        parts = [color] if self.training else torch.split(color, _EARLY_BATCH)
-        early, late = self.blocks[:_EARLY_BLOCKS], self.blocks[_EARLY_BLOCKS:]
-        maps = torch.cat([early(self.stem(part)) for part in parts])
-        return global_average(self.head(late(maps)))
+        return global_average(self.head(self.blocks(self.stem(color))))
 
 
 class SameConv2d(nn.Conv2d):

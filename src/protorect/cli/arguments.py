@@ -6,7 +6,12 @@ import textwrap
 from dataclasses import replace
 from typing import Any
 
-from protorect._utils.parameters import Parameter, Parameters, format_value
+from protorect._utils.parameters import (
+    EMBEDDING_PRECISIONS,
+    Parameter,
+    Parameters,
+    format_value,
+)
 
 
 def add_parameters(
@@ -21,6 +26,14 @@ def add_parameters(
         parser.add_argument(
             f"--{name.replace('_', '-')}", action=_Store, described=described.find(name)
         )
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how and where a network computes."""
+    add = parser.add_argument
+    choices = EMBEDDING_PRECISIONS
+    add("--precision", default="auto", choices=choices, help="auto: the fastest without loss")
+    add("--device", default="auto", help="a torch device; auto: a GPU if there is one, else cpu")
 
 
 def given(options: argparse.Namespace, described: type[Parameters]) -> dict[str, Any]:

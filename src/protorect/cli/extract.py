@@ -1,7 +1,7 @@
 """Write the features of pictures by a trained backbone, for `protorect evaluate`.
 
-SOURCE is the folder of a run, a .safetensors file of weights, the name of weights that come with
-the package, or onnx:PATH or hf:NAME as in `protorect sort`. PICTURES is what `protorect prepare`
+SOURCE is the folder of a run, a .safetensors file of weights, or a network that `protorect
+networks` lists. PICTURES is what `protorect prepare`
 made, or a folder or archive of class folders.
 
 OUT is a .npz file, or, for large sets, a folder whose arrays are memory-mapped when read. It
@@ -13,26 +13,25 @@ import argparse
 import sys
 from pathlib import Path
 
-from protorect._utils.parameters import PRECISIONS
 from protorect.backbones.pretrained import pretrained_weights
-from protorect.backbones.registry import BACKBONES
+from protorect.cli.arguments import add_device
 from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
 from protorect.embedding.extract import extract
+from protorect.embedding.sources import COMBINATIONS, IMAGENET, load_embedder
+from protorect.embedding.sources.embedder import described
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
-    imagenet = (name for name, spec in BACKBONES.items() if spec.pretrained)
-    names = ", ".join([*pretrained_weights(), *imagenet])
-    parser.epilog = f"weights that come with the package: {names} (ImageNet)"
+    names = [*IMAGENET, *COMBINATIONS, *pretrained_weights()]
+    parser.epilog = f"networks that come with the package: {', '.join(names)}"
     add("source", metavar="SOURCE")
     add("pictures", metavar="PICTURES", type=Path)
     add("--split", help="of a prepared data set: train, val or test (test)")
     add("--out", type=Path, required=True, metavar="OUT", help="the file or folder to write")
-    add("--precision", default="auto", choices=PRECISIONS, help="auto: bfloat16 where it is fast")
-    add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
+    add_device(parser)
     add("--workers", type=int, metavar="N", help="number of threads (default: one per core)")
     cache = parser.add_mutually_exclusive_group().add_argument
     cache("--cache", type=Path, metavar="FOLDER", help="cache features here (your cache folder)")
@@ -41,14 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Extract, and print the path of the features."""
+    embedder = load_embedder(options.source, precision=options.precision, device=options.device)
+    print(described(embedder), file=sys.stderr)
     with progress_bar("pictures") as progress:
         done = extract(
-            options.source,
+            embedder,
             options.pictures,
             options.out,
             split=options.split,
-            precision=options.precision,
-            device=options.device,
             workers=options.workers,
             cache=options.cache or not options.no_cache,
             progress=progress,

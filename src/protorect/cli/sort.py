@@ -12,11 +12,13 @@ Pictures are recognised by their content: JPEG, PNG, GIF, BMP, TIFF, WebP, AVIF,
 HEIC with pip install 'protorect[heic]'. Decoding uses at most 1600 MB in all threads together, or
 what the environment variable PROTORECT_DECODING_MB says; larger pictures are reported.
 
-networks:
-  efficientnet-lite0   trained on ImageNet, for photographs; comes with protorect
+networks (`protorect networks` lists them with accuracy and speed):
+  efficientnet-lite2   trained on ImageNet, for photographs; comes with protorect
+  best                 efficientnet-lite1 and -lite2 together: more accurate, half as fast
   RUN                  the folder of a run of `protorect train`, or a .safetensors file of weights
   onnx:PATH            an ONNX file; its options, as in onnx:PATH:mean=0.5,std=0.5, are below
   hf:NAME              a vision model of Hugging Face
+Each may be followed by options, as in efficientnet-lite2:mirror=true.
 """
 
 import argparse
@@ -27,10 +29,10 @@ from functools import partial
 from pathlib import Path
 
 from protorect._utils.files import write_text
-from protorect._utils.parameters import PRECISIONS
-from protorect.cli.arguments import add_parameters, given, parameters_text
+from protorect.cli.arguments import add_device, add_parameters, given, parameters_text
 from protorect.cli.output import check_outputs, print_list
 from protorect.cli.progress import progress_bar
+from protorect.embedding.sources import DEFAULT_SOURCE
 from protorect.embedding.sources.onnx import OnnxOptions
 from protorect.sorting.sort import SortOptions, SortResult, sort_into, watch
 from protorect.uncertainty.thresholds import Thresholds
@@ -49,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mode("--link", const="link", help="link the pictures in DIR (the default)")
     mode("--copy", const="copy", help="copy them")
     mode("--move", const="move", help="move them; DIR records where they were")
-    add("--network", default="efficientnet-lite0", metavar="NAME", help="see above (%(default)s)")
+    add("--network", default=DEFAULT_SOURCE, metavar="NAME", help="see above (%(default)s)")
     add("--method", metavar="NAME", help="the method (chosen by the number of pictures)")
     add_parameters(parser, Thresholds)
     parser.epilog = f"options of onnx:PATH:NAME=VALUE,...\n{parameters_text(OnnxOptions)}"
@@ -61,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cache = parser.add_mutually_exclusive_group().add_argument
     cache("--cache", type=Path, metavar="FOLDER", help="cache features here (your cache folder)")
     cache("--no-cache", action="store_true", help="cache no features")
-    add("--precision", default="auto", choices=PRECISIONS, help="auto: bfloat16 where it is fast")
-    add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
+    add_device(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -119,6 +120,7 @@ def _by_kind(result: SortResult) -> list[tuple[str, int]]:
 def _report(result: SortResult, options: argparse.Namespace) -> None:
     """Print where the pictures went, and write the requested copy of the predictions."""
     out = options.out
+    print(result.network)
     notes = [
         (result.finished, "left by an interruption, now in their place"),
         *((count, f"skipped: {kind}") for kind, count in _by_kind(result)),

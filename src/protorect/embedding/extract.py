@@ -27,7 +27,8 @@ from protorect.embedding.pipeline import (
     embed_at,
     embedded_blocks,
 )
-from protorect.embedding.sources import load_embedder, origin_of
+from protorect.embedding.sources import Embedder, load_embedder
+from protorect.embedding.sources.torch_network import origin_of
 from protorect.embedding.store import is_extracted
 from protorect.errors import DataError, OptionError
 
@@ -42,13 +43,13 @@ class Extraction(NamedTuple):
 
 
 def extract(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Embedder,
     pictures: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
     split: str | None = None,
     precision: str = "auto",
-    device: str | torch.device = "cpu",
+    device: str | torch.device = "auto",
     workers: int | None = None,
     cache: str | os.PathLike[str] | bool = True,
     progress: Progress | None = None,
@@ -61,7 +62,8 @@ def extract(
     Parameters
     ----------
     source
-        The network: a run, a file of weights, a pretrained backbone, `onnx:PATH`, `hf:NAME`.
+        The network: a run, a file of weights, a pretrained network, `onnx:PATH`, `hf:NAME`; or
+        one that is loaded.
     pictures
         A packed data set, or a folder or archive of class folders.
     split
@@ -70,7 +72,9 @@ def extract(
         The .npz file to write; any other name is a feature store, a folder whose arrays are
         memory-mapped when read.
     precision
-        Of the network: "auto", "bfloat16" or "float32".
+        Of the network: "auto", "bfloat16", "float32" or "int8".
+    device
+        Where the network computes, as torch names it; "auto" is a GPU if there is one.
     workers
         Number of threads, each of which decodes and embeds some of the pictures; by default as
         many as torch uses.
@@ -107,7 +111,10 @@ def extract(
             f"split {split!r} is given, and {printable(folder)} has none: only packed data sets "
             "have splits; `protorect prepare` makes one."
         )
-    embedder = load_embedder(source, precision=precision, device=str(device))
+    if isinstance(source, str | os.PathLike):
+        embedder = load_embedder(source, precision=precision, device=str(device))
+    else:
+        embedder = source
     if not packed:
         check_apart(folder, out)
     with partial_extraction(out) as unfinished:
@@ -127,7 +134,7 @@ def extract(
             resumed = rows.done.pictures
             with FeatureCache(cache_folder(cache)) as features:
                 embed_block = partial(embed_at, found.pictures, embedder, features)
-                size = ROWS_PER_BLOCK if packed else PICTURES_PER_BLOCK
+                size = max(ROWS_PER_BLOCK if packed else PICTURES_PER_BLOCK, embedder.block)
                 missing = range(resumed, len(labels))
                 with embedded_blocks(embed_block, missing, size, workers) as blocks:
                     _append(blocks, rows, len(labels), progress)

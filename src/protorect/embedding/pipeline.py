@@ -64,7 +64,7 @@ def embed_pictures(
     problems: list[FailedPicture] = []
     features = np.empty((0, 0), np.float32)
     embed_block = partial(embed_at, pictures, embedder, cache)
-    size = min(PICTURES_PER_BLOCK, -(-count // torch.get_num_threads()))
+    size = max(min(PICTURES_PER_BLOCK, -(-count // torch.get_num_threads())), embedder.block)
     with embedded_blocks(embed_block, range(count), max(1, size)) as blocks:
         for block in blocks:
             if not len(features) and len(block.features):
@@ -165,7 +165,10 @@ def _look_up(picture: StoredPicture, embedder: Embedder, cache: FeatureCache) ->
 def _compute(pixels: NDArray[np.uint8], embedder: Embedder) -> NDArray[np.float32]:
     features = np.ascontiguousarray(embedder(pixels), np.float32)
     if not np.isfinite(features).all():
-        raise DataError("the network gave features that are not finite numbers.")
+        raise DataError(
+            f"{embedder.origin['backbone']} gave features that are not finite numbers; use another "
+            "network."
+        )
     return features
 
 

@@ -9,11 +9,13 @@ import torch
 from numpy.typing import NDArray
 
 from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect._utils.parameters import EMBEDDING_PRECISIONS
 from protorect._utils.progress import Progress
 from protorect.embedding.cache import FeatureCache, cache_folder
 from protorect.embedding.pipeline import Embedded, embed_pictures
 from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
-from protorect.errors import DataError
+from protorect.embedding.sources.embedder import described
+from protorect.errors import DataError, naming
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.examples import Examples, ExampleSource, find_examples, readable_labels
@@ -26,6 +28,7 @@ from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds, che
 KIND = "image-classifier"  # of a saved file
 _SAVED = {"source": str, "classes": [str], "contents": [str], "method": {str, None}}
 _SAVED |= {"unknown": object, "unsure": object}  # which Thresholds checks
+_SAVED |= {"precision?": str}  # older files lack it
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class ImageClassifier:
         thresholds: Thresholds = DEFAULT_THRESHOLDS,
         cache: PathLike | bool = True,
         precision: str = "auto",
-        device: str = "cpu",
+        device: str = "auto",
         progress: Progress | None = None,
     ) -> Self:
         """Make a classifier from a few labeled pictures per class.
@@ -88,7 +91,7 @@ class ImageClassifier:
             A folder of class folders, a CSV file with path and label, or lists of pictures by
             label.
         source
-            The network: a run, a file of weights, a pretrained backbone, `onnx:PATH`, `hf:NAME`.
+            The network: a run, a file of weights, a pretrained network, `onnx:PATH`, `hf:NAME`.
         method
             The name of a method; None for one that suits the number of pictures.
         thresholds
@@ -96,9 +99,9 @@ class ImageClassifier:
         cache
             The folder where features are cached; True for the user's cache folder, False for none.
         precision
-            Of the network: "auto", "bfloat16" or "float32".
+            Of the network: "auto", "bfloat16", "float32" or "int8".
         device
-            Where the network computes, as torch names it.
+            Where the network computes, as torch names it; "auto" is a GPU if there is one.
         progress
             Called with the number of examples done and the number of all.
         """
@@ -191,6 +194,7 @@ class ImageClassifier:
             self.classes,
             method,
             tuple(content.hex() for content in embedded.contents),
+            described(self.embedder),
         )
 
     def save(self, path: PathLike) -> None:
@@ -199,6 +203,7 @@ class ImageClassifier:
             "kind": KIND,
             "source": self.source,
             "network": self.embedder.digest,
+            "precision": self.embedder.origin["precision"],
             "classes": list(self.classes),
             "contents": [content.hex() for content in self.contents],
             "method": self.method,
@@ -219,7 +224,7 @@ class ImageClassifier:
         source: PathLike | None = None,
         cache: PathLike | bool = True,
         precision: str = "auto",
-        device: str = "cpu",
+        device: str = "auto",
     ) -> Self:
         """Read what `save` wrote; the network is loaded by its name and must be the same one.
 
@@ -229,8 +234,10 @@ class ImageClassifier:
             The file.
         source
             Where the network is now, if it was moved.
-        cache, precision, device
+        cache, device
             As in `from_examples`.
+        precision
+            By default that of the file: features of different precisions are never mixed.
         """
         tensors, config = load_tensors(path, KIND, _SAVED)
         try:
@@ -240,11 +247,14 @@ class ImageClassifier:
                 f"{path} holds a damaged classifier: {error}. Save it again."
             ) from error
         source = fields["source"] if source is None else os.fspath(source)
-        embedder = load_embedder(source, precision=precision, device=device)
-        if embedder.digest != config.get("network"):
+        precisions = _saved_precisions(config) if precision == "auto" else (precision,)
+        with naming(path):
+            embedders = (load_embedder(source, precision=p, device=device) for p in precisions)
+            embedder = next((e for e in embedders if e.digest == config.get("network")), None)
+        if embedder is None:
             raise DataError(
                 f"{path} was made with other weights, preprocessing or precision than {source} has "
-                "now; make it again from its examples."
+                f"now in {' or '.join(precisions)}; make it again from its examples."
             )
         fields |= {"embedder": embedder, "source": source, "cache": cache_folder(cache)}
         return cls(**fields)
@@ -283,6 +293,14 @@ def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any
     if not found.pictures:
         raise DataError("there is no picture to sort.")
     return ImageClassifier.from_examples(known, **options).predict(found)
+
+
+def _saved_precisions(config: dict[str, Any]) -> tuple[str, ...]:
+    """The precisions that the features of a saved classifier may have."""
+    saved = config.get("precision")
+    if saved in EMBEDDING_PRECISIONS:
+        return (saved,)
+    return ("auto",) if saved else ("float32", "bfloat16")  # "auto": the file of the network has it
 
 
 def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Options:
     method: str | None = None
     thresholds: Thresholds | None = None
     precision: str = "auto"
-    device: str = "cpu"
+    device: str = "auto"
     read_only: bool = False
     address: str = ""
 

@@ -51,6 +51,7 @@ class Plan:
     made_folder: bool  # whether the sorted folder did not exist before its first plan
     placements: tuple[Placement, ...]
     name: str  # of the journal file, without its suffix; part of the names of temporary files
+    network: str = ""  # name, precision and device; empty in older journals
 
 
 def journal_files(folder: Path) -> list[Path]:
@@ -72,7 +73,8 @@ def write_plan(folder: Path, plan: Plan) -> None:
     """Write a plan to disk; when this returns it survives a power failure."""
     path = folder / FOLDER / f"{plan.name}.jsonl"
     head = {"format": FORMAT, "mode": plan.mode, "examples": plan.examples}
-    lines = [json.dumps({**head, "method": plan.method, "made_folder": plan.made_folder})]
+    head |= {"method": plan.method, "made_folder": plan.made_folder, "network": plan.network}
+    lines = [json.dumps(head)]
     lines += [json.dumps([*p.prediction, p.target, p.content, p.link]) for p in plan.placements]
     with written_whole(path) as temporary, temporary.open("w", encoding="ascii") as file:
         file.write("\n".join(lines) + "\n")
@@ -88,13 +90,14 @@ def _load(path: Path) -> Plan:
         raise DataError(f"{path} was written by a newer protorect; install that.")
     try:
         mode, examples, method, made_folder = (checked(head, _HEAD)[name] for name in _HEAD)
+        network = checked(head, {"network?": str}).get("network", "")
         pairs = tuple((file, label) for file, label in examples)
         placements = tuple(_placement(row) for row in lines)
     except DataError:
         raise
     except ValueError as error:
         raise damaged(path, str(error), _REMEDY) from error
-    return Plan(mode, pairs, method, made_folder, placements, path.stem)
+    return Plan(mode, pairs, method, made_folder, placements, path.stem, network)
 
 
 def _placement(row: Sequence[Any]) -> Placement:

@@ -34,6 +34,7 @@ class Predictions(Sequence[Prediction]):
     classes: tuple[str, ...]
     method: str  # the one that was used
     contents: tuple[str, ...]  # SHA-256 of each readable picture's file, in hexadecimal
+    network: str = ""  # name, precision and device of the one that was used
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -55,9 +55,10 @@ class Evaluation:
             )
         return lines
 
-    def json(self) -> str:
-        """The figures as JSON; the keys are those of earlier versions."""
+    def json(self, network: str = "") -> str:
+        """The figures as JSON with the network; the keys are those of earlier versions."""
         figures = {
+            "network": network,
             "accuracy": self.accuracy,
             "pictures": self.pictures,
             "kept": self.accepted,

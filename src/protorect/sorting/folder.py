@@ -109,6 +109,7 @@ class SortedFolder:
             self.made_folder,
             tuple(self._placements(predictions)),
             journal.new_name(self.root),
+            predictions.network,
         )
         journal.write_plan(self.root, plan)
         self.plans.append(plan)

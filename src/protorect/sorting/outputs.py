@@ -48,7 +48,7 @@ def write_outputs(
     if evaluate:
         evaluation = evaluate_placements(folder.placements, classes)
         plot = confusion_plot(evaluation.counts, evaluation.classes)
-        _write(folder, "evaluation.json", evaluation.json())
+        _write(folder, "evaluation.json", evaluation.json(folder.plans[-1].network))
         _write(folder, "confusion.svg", standalone_svg(plot, "#444"))
     if with_contact_sheet:
         examples = [

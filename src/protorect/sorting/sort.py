@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from protorect._utils.progress import Progress, ProgressOf
+from protorect.embedding.sources.embedder import described
 from protorect.errors import DataError, OptionError
 from protorect.images.find import (
     FailedPicture,
@@ -56,6 +57,7 @@ class SortResult:
     """The outcome of a sorting."""
 
     folder: SortedFolder
+    network: str  # its name, precision and device
     finished: int = 0  # pictures that an interruption had left and that were placed now
     problems: list[FailedPicture] = field(default_factory=list)  # not read, or not placed
     examples: tuple[str, ...] = ()  # pictures with the content of an example
@@ -147,7 +149,7 @@ class Sorter:
 
         There `may_be_empty` if pictures are still to arrive.
         """
-        folder, result = self.folder, SortResult(self.folder)
+        folder, result = self.folder, SortResult(self.folder, described(self.classifier.embedder))
         if folder.mode == "move":
             with self.options.progress_of("move") as progress:
                 result.finished, result.problems = folder.finish(progress)
@@ -182,7 +184,7 @@ class Sorter:
         moment.
         """
         folder, options = self.folder, self.options
-        result = result or SortResult(folder)
+        result = result or SortResult(folder, described(self.classifier.embedder))
         result.skipped = found.skipped
         if found.pictures:
             before = [] if replaces else folder.placements
