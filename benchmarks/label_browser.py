@@ -3,8 +3,8 @@
 PICTURES has one folder per class, as the grocery photographs have; the folder of a picture is what
 the simulated person sees in it. Real keys and clicks in a real browser (Chromium on the PATH): name
 the first classes, then review class after class, marking the wrong pictures and accepting the rest,
-until 99 % of the labels are right. A key or click counts as one second, a picture that is looked at
-as a quarter of one. Writes results/label_browser.json, the tables of docs/label.md and the pictures
+until 99 % of the labels are right. An act (a label, an acceptance, a new class) counts as one
+second, a picture that is looked at as a quarter of one. Writes results/label_browser.json, the tables of docs/label.md and the pictures
 docs/label-*.png.
 """
 
@@ -40,17 +40,22 @@ class Person:
     def __init__(self, page: Browser, session: LabelingSession) -> None:
         self.page, self.session = page, session
         self.looked: set[tuple[str, str]] = set()  # pictures, each with the list it was seen in
-        self.acts = 0
+        self.clicks = 0  # and keys
 
     @property
     def seconds(self) -> float:
         """The time that the person has needed."""
         return ACT * self.acts + LOOK * len(self.looked)
 
+    @property
+    def acts(self) -> int:
+        """How many acts the session has had."""
+        return self.session.state().act
+
     def press(self, *keys: str, **options: bool) -> None:
-        """Press keys, each an act."""
+        """Press keys."""
         self.page.press(*keys, **options)
-        self.acts += len(keys)
+        self.clicks += len(keys)
 
     def look(self, where: str) -> list[dict[str, Any]]:
         """The tiles wholly in view, with what they show."""
@@ -68,7 +73,7 @@ class Person:
     def click(self, tile: dict[str, Any]) -> None:
         """Click a picture."""
         self.page.click(f".grid .tile[data-index='{tile['index']}']")
-        self.acts += 1
+        self.clicks += 1
 
     def settle(self) -> None:
         """Wait until the server has answered and the page shows it."""
@@ -109,7 +114,7 @@ def review(person: Person, name: str) -> None:
     person.page.run(
         f"location.hash = '#class?' + new URLSearchParams({{name: {json.dumps(name)}}})"
     )
-    person.acts += 1
+    person.clicks += 1
     person.page.wait_for(f"document.querySelector('h1')?.innerText === {json.dumps(name)}")
     while person.session.state().json() and _proposed(person, name):
         person.page.wait_for(f"{TILES} > 0")
@@ -144,7 +149,7 @@ def choose(person: Person, name: str) -> None:
 def one_at_a_time(person: Person, kind: str) -> None:
     """Give the unsure or unknown pictures of a grid their class."""
     person.page.run(f"location.hash = '#{kind}?mode=grid'")
-    person.acts += 1
+    person.clicks += 1
     while _waiting(person, kind):
         person.page.wait_for(f"{TILES} > 0")
         tiles = [tile for tile in person.look(kind) if tile["status"] == kind]
@@ -175,7 +180,13 @@ def label(person: Person) -> list[dict[str, float]]:
     def note(step: str) -> bool:
         accuracy = person.accuracy()
         course.append(
-            {"step": step, "seconds": person.seconds, "acts": person.acts, "accuracy": accuracy}
+            {
+                "step": step,
+                "acts": person.acts,
+                "clicks": person.clicks,
+                "seconds": person.seconds,
+                "accuracy": accuracy,
+            }
         )
         print(f"{step}: {accuracy:.1%} right after {person.seconds:.0f} s", flush=True)
         return accuracy >= GOAL
@@ -217,7 +228,8 @@ def main(folder: str) -> None:
         "goal": GOAL,
         "seconds_per_act": ACT,
         "seconds_per_look": LOOK,
-        "acts": person.acts,
+        "acts": course[-1]["acts"],
+        "clicks": person.clicks,
         "looked": len(person.looked),
         "course": course,
     }
@@ -228,19 +240,20 @@ def tables(results: dict[str, Any]) -> dict[str, Table]:
     """What is right after each step."""
     caption = (
         f"{results['pictures']} photographs of {results['classes']} classes, labeled on the page "
-        f"by a simulated person: {results['seconds_per_act']:g} s per key or click, "
+        f"by a simulated person: {results['seconds_per_act']:g} s per act, "
         f"{results['seconds_per_look']:g} s per picture that is looked at."
     )
     rows = [
         [
             row["step"],
             str(row["acts"]),
+            str(row["clicks"]),
             f"{row['seconds']:.0f}",
             f"{100 * row['accuracy']:.1f} %",
         ]
         for row in results["course"]
     ]
-    return {"browser": Table(caption, ["step", "keys and clicks", "seconds", "right"], rows)}
+    return {"browser": Table(caption, ["step", "acts", "keys and clicks", "seconds", "right"], rows)}
 
 
 if __name__ == "__main__":
