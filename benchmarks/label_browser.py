@@ -4,8 +4,8 @@ PICTURES has one folder per class, as the grocery photographs have; the folder o
 the simulated person sees in it. Real keys and clicks in a real browser (Chromium on the PATH): name
 the first classes, then review class after class, marking the wrong pictures and accepting the rest,
 until 99 % of the labels are right. An act (a label, an acceptance, a new class) counts as one
-second, a picture that is looked at as a quarter of one. Writes results/label_browser.json, the tables of docs/label.md and the pictures
-docs/label-*.png.
+second, a picture that is looked at as a quarter of one. Writes results/label_browser.json and the
+table of docs/label.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from protorect.report.table import Table
 
 ACT, LOOK = 1.0, 0.25  # seconds
 GOAL = 0.99
-DOCS = Path(__file__).parents[1] / "docs"
 TILES = "document.querySelectorAll('.grid .tile:not(.wait)').length"
 READ = """[...document.querySelectorAll('.grid .tile')].map(tile => ({
     index: Number(tile.dataset.index), status: tile.dataset.status, name: tile.title,
@@ -253,7 +252,9 @@ def tables(results: dict[str, Any]) -> dict[str, Table]:
         ]
         for row in results["course"]
     ]
-    return {"browser": Table(caption, ["step", "acts", "keys and clicks", "seconds", "right"], rows)}
+    return {
+        "browser": Table(caption, ["step", "acts", "keys and clicks", "seconds", "right"], rows)
+    }
 
 
 if __name__ == "__main__":

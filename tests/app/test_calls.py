@@ -198,3 +198,14 @@ def test_the_description_lists_every_call(client):
     assert description == json.loads(json.dumps(openapi()))
     for call in CALLS:
         assert call.method.lower() in description["paths"][f"/api/{call.path}"]
+
+
+def test_the_server_stops_although_somebody_listens(colors, caplog):
+    with opened(colors) as session:
+        with served(session) as client:
+            listener = socket.create_connection(("127.0.0.1", client.port), 10)
+            head = f"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n"
+            listener.sendall(f"{head}Authorization: Bearer {TOKEN}\r\n\r\n".encode())
+            assert b"200 OK" in listener.recv(4096)
+        listener.close()
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

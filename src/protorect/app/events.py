@@ -21,11 +21,11 @@ class EventStreams:
 
     def __init__(self, session: LabelingSession) -> None:
         self.session = session
-        self.open = 0
+        self.waiting: set[asyncio.Queue[Event | None]] = set()  # one queue per listener
 
     async def listen(self, request: Request) -> Response:
         """Answer `GET /api/events`; `Last-Event-ID` resumes after that revision."""
-        if self.open >= MOST_STREAMS:
+        if len(self.waiting) >= MOST_STREAMS:
             sentence = f"{MOST_STREAMS} listeners are connected already; close one of them."
             return JSONResponse({"error": sentence}, 429)
         since = request.headers.get("last-event-id", "")
@@ -33,9 +33,16 @@ class EventStreams:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
+    def close(self) -> None:
+        """End all streams, so that the server can stop."""
+        for waiting in self.waiting:
+            if waiting.full():
+                waiting.get_nowait()
+            waiting.put_nowait(None)
+
     async def _stream(self, since: int | None) -> AsyncIterator[str]:
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Queue[Event] = asyncio.Queue(_MOST_WAITING)
+        waiting: asyncio.Queue[Event | None] = asyncio.Queue(_MOST_WAITING)
 
         def put(event: Event) -> None:
             if waiting.full():  # the listener will miss this one, so it must read all again
@@ -47,18 +54,22 @@ class EventStreams:
             loop.call_soon_threadsafe(put, event)
 
         unsubscribe = self.session.subscribe(put_from_thread)
-        self.open += 1
+        self.waiting.add(waiting)
         try:
             yield ": listening\n\n"
             for event in self._missed(since):
                 yield _text(event)
             while True:
                 try:
-                    yield _text(await asyncio.wait_for(waiting.get(), QUIET))
+                    news = await asyncio.wait_for(waiting.get(), QUIET)
                 except TimeoutError:
                     yield ": quiet\n\n"
+                    continue
+                if news is None:
+                    return
+                yield _text(news)
         finally:
-            self.open -= 1
+            self.waiting.remove(waiting)
             unsubscribe()
 
     def _missed(self, since: int | None) -> list[Event]:

@@ -60,7 +60,8 @@ def serve(
     with _listening(address) as listener:
         bound = _bound(address, listener)
         session.set_address(bound.url)
-        server = _Server(_config(session, bound, command), lambda: ready(bound.with_token))
+        app = application(session, bound, command)
+        server = _Server(app, lambda: ready(bound.with_token))
         server.run(sockets=[listener])
 
 
@@ -69,7 +70,7 @@ def serving(session: LabelingSession, address: Address) -> Iterator[Address]:
     """Serve the session in a thread, until the end of the `with` block."""
     with _listening(address) as listener:
         bound, started = _bound(address, listener), threading.Event()
-        server = _Server(_config(session, bound), started.set)
+        server = _Server(application(session, bound), started.set)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         started.wait()
@@ -86,27 +87,31 @@ def _bound(address: Address, listener: socket.socket) -> Address:
     return Address(address.host, listener.getsockname()[1], token)
 
 
-def _config(session: LabelingSession, address: Address, command: str = "") -> uvicorn.Config:
-    return uvicorn.Config(
-        application(session, address, command),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_STOP,
-    )
-
-
 class _Server(uvicorn.Server):
-    """A server that says when it answers."""
+    """A server that says when it answers, and stops although browsers listen."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
+    def __init__(self, app: Starlette, ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=_STOP,
+            )
+        )
         self._ready = ready
+        self._streams: EventStreams = app.state.streams
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to answer."""
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams of events, which would go on for ever, and stop."""
+        self._streams.close()
+        await super().shutdown(sockets)
 
 
 def _listening(address: Address) -> socket.socket:
@@ -128,6 +133,7 @@ def _listening(address: Address) -> socket.socket:
 def application(session: LabelingSession, address: Address, command: str = "") -> Starlette:
     """The web application of a session."""
     description = openapi()
+    streams = EventStreams(session)
     project = {
         "name": session.path.name,
         "path": str(session.path),
@@ -144,12 +150,12 @@ def application(session: LabelingSession, address: Address, command: str = "") -
     async def describe(request: Request) -> Response:
         return JSONResponse(description)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", page),
             Route("/api/state", state),
             *(Route(f"/api/{c.path}", _endpoint(session, c), methods=[c.method]) for c in CALLS),
-            Route("/api/events", EventStreams(session).listen),
+            Route("/api/events", streams.listen),
             Route("/api/openapi.json", describe),
             Mount("/static", _Static(directory=STATIC)),
         ],
@@ -160,6 +166,8 @@ def application(session: LabelingSession, address: Address, command: str = "") -
             BodyTooLargeError: _too_large,
         },
     )
+    app.state.streams = streams
+    return app
 
 
 class _Static(StaticFiles):
