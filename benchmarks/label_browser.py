@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.browser import Browser
-from benchmarks.documents import save_results
+from benchmarks.documents import RESULTS, write_document
+from protorect._utils.files import write_text
 from protorect.app.server import Address, serving
 from protorect.labeling.session import LabelingSession
 from protorect.report.table import Table
@@ -232,7 +233,8 @@ def main(folder: str) -> None:
         "looked": len(person.looked),
         "course": course,
     }
-    save_results("label_browser", results)
+    write_text(RESULTS / "label_browser.json", json.dumps(results, indent=1) + "\n")
+    write_document("label")
 
 
 def tables(results: dict[str, Any]) -> dict[str, Table]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.documents import save_results
+from benchmarks import label_browser
+from benchmarks.documents import load_results, save_results
 from protorect._utils.versions import versions
 from protorect.images.find import find_pictures
 from protorect.labeling.session import LabelingSession
@@ -126,7 +127,9 @@ def tables(results: dict[str, Any]) -> dict[str, Table]:
         )
     count = results["whole"][0]["pictures"]
     note = f"{count} pictures; parts are {SUBSETS} random choices of {SHARE:.0%} of them."
-    return {"label-user": Table(note, [*header, "pictures looked at", "simulated time"], rows)}
+    table = Table(note, [*header, "pictures looked at", "simulated time"], rows)
+    # The same document shows what a person needs on the page.
+    return {"label-user": table, **label_browser.tables(load_results("label_browser"))}
 
 
 def main() -> None:
