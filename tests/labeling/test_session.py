@@ -344,6 +344,20 @@ def test_lists_are_filtered_ordered_and_cut(session):
     assert json.loads(json.dumps(one.json()))["top"][0]["label"] == "red"
 
 
+def test_suggestions_find_a_class_without_examples(colors):
+    for number in range(6):
+        picture(colors.pictures / "other" / f"{number}.png", OTHER, 500 + number)
+    with opened(colors) as session:
+        ids = numbers(session)
+        for name in ("blue", "red"):
+            session.label([ids[f"{name}/{number}.png"] for number in range(4)], name)
+        assert session.wait(60)
+        found = {one.name.split("/")[0] for one in session.suggest(6).pictures}
+        assert found & {"other", "green"}
+        everything = [one.id for one in session.suggest(100).pictures]
+        assert len(everything) == len(set(everything)) == 22
+
+
 def test_thumbnails_are_webp_of_the_whole_picture(session):
     data = session.thumbnail(0)
     assert data[:4] == b"RIFF"

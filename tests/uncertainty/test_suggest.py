@@ -26,6 +26,14 @@ def test_each_is_the_farthest_from_those_before():
         assert nearest[chosen[count]] == nearest.min()
 
 
+def test_a_cluster_without_a_known_sample_comes_first():
+    torch.manual_seed(2)
+    labels = torch.arange(4).repeat_interleave(20)
+    rows = torch.eye(4, 12)[labels] + 0.02 * torch.randn(80, 12)
+    chosen = diverse_order(rows, 2, rows[[0, 20]])
+    assert sorted(labels[torch.from_numpy(chosen)].tolist()) == [2, 3]
+
+
 def test_there_are_no_more_than_there_are():
     assert len(diverse_order(torch.randn(3, 4), 10)) == 3
     assert len(diverse_order(torch.empty(0, 4), 10)) == 0

@@ -1,6 +1,7 @@
 """Which pictures are shown, and in which order."""
 
 from collections.abc import Iterable
+from itertools import zip_longest
 
 import numpy as np
 import torch
@@ -99,7 +100,30 @@ def suggestions(view: View, count: int) -> NDArray[np.int64]:
         return order[:count]
     most = 4 * count + 50
     kept = without_near_duplicates(view.rows.rows[torch.from_numpy(places[:most])])
-    return np.concatenate([order[:most][kept], order[most:]])[:count]
+    close = np.concatenate([order[:most][kept], order[most:]])
+    far = _unlike_all_examples(view, order, count)
+    return _alternately(far, close)[:count]
+
+
+def _unlike_all_examples(view: View, ids: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Pictures that were set aside and differ most from all labeled ones: perhaps a new class.
+
+    The smallest margins alone would never find a class that has no example yet.
+    """
+    aside = ids[np.isin(view.status[ids], (UNSURE_STATUS, UNKNOWN_STATUS))]
+    given = view.rows.ids[np.isin(view.status[view.rows.ids], (EXAMPLE, ACCEPTED))]
+    rows, known = (
+        view.rows.rows[torch.from_numpy(view.rows.places(some))] for some in (aside, given)
+    )
+    return aside[diverse_order(rows, count, known)]
+
+
+def _alternately(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One of each in turn, every number once."""
+    pairs = zip_longest(first.tolist(), second.tolist())
+    return np.array(
+        list(dict.fromkeys(n for pair in pairs for n in pair if n is not None)), np.int64
+    )
 
 
 def _filter(

@@ -11,20 +11,26 @@ _MOST = 20_000  # rows that a diverse choice is made from, evenly spaced
 
 
 @torch.inference_mode()
-def diverse_order(rows: Tensor, count: int) -> NDArray[np.int64]:
+def diverse_order(rows: Tensor, count: int, known: Tensor | None = None) -> NDArray[np.int64]:
     """Places of `count` rows (n, dim) that differ: each is the farthest from all before it.
 
-    The first is the one nearest to the mean (farthest-first traversal, Gonzalez 1985, which covers
-    the samples within twice the smallest possible radius).
+    The first is the farthest from the `known` rows (k, dim) or, without any, the one nearest to the
+    mean (farthest-first traversal, Gonzalez 1985, which covers the samples within twice the
+    smallest possible radius).
     """
     step = max(1, -(-len(rows) // _MOST))
     samples = normalize(rows[::step], dim=-1)
-    chosen = [int((samples @ samples.mean(dim=0)).argmax())] if len(samples) else []
+    chosen: list[int] = []
     nearest = torch.full((len(samples),), -2.0)
-    while chosen and len(chosen) < min(count, len(samples)):
+    if known is None or not len(known):
+        first = samples @ samples.mean(dim=0)
+    else:
+        nearest = (samples @ normalize(known, dim=-1).T).amax(dim=1)
+        first = -nearest
+    while len(chosen) < min(count, len(samples)):
+        chosen.append(int(nearest.argmin() if chosen else first.argmax()))
         nearest = torch.maximum(nearest, samples @ samples[chosen[-1]])
         nearest[chosen[-1]] = torch.inf
-        chosen.append(int(nearest.argmin()))
     return np.array(chosen, np.int64) * step
 
 
