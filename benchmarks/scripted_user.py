@@ -22,9 +22,9 @@ from protorect.labeling.session import LabelingSession
 from protorect.report.table import Table
 
 TARGET, PAGE = 0.99, 24
-SUGGESTED = (40, 100)  # labels before the review
+SUGGESTED = (100,)  # labels before the review
 SECONDS_PER_ACT, SECONDS_PER_PICTURE = 1.0, 0.25
-SUBSETS, SHARE = 3, 0.8  # random parts of the pictures, to see how much the figures vary
+SUBSETS, SHARE = 2, 0.8  # random parts of the pictures, to see how much the figures vary
 
 
 class Person:
@@ -136,17 +136,19 @@ def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scripted_user", description=__doc__)
     parser.add_argument("pictures", type=Path)
-    folder = parser.parse_args().pictures
-    files = [Path(one.file) for one in find_pictures(folder).pictures]
+    parser.add_argument("--cache", type=Path, help="cached features (a temporary folder)")
+    options = parser.parse_args()
+    files = [Path(one.file) for one in find_pictures(options.pictures).pictures]
     whole, parts = [], []
-    with TemporaryDirectory(prefix="protorect-") as cache:
+    with TemporaryDirectory(prefix="protorect-") as scratch:
+        cache = options.cache or Path(scratch)
         for suggested in SUGGESTED:
-            whole.append(measure(files, suggested, Path(cache)))
+            whole.append(measure(files, suggested, cache))
             print(whole[-1], flush=True)
         for seed in range(SUBSETS):
             some = random.Random(seed).sample(files, round(SHARE * len(files)))
             for suggested in SUGGESTED:
-                parts.append(measure(sorted(some), suggested, Path(cache)))
+                parts.append(measure(sorted(some), suggested, cache))
                 print(parts[-1], flush=True)
     save_results("label", {"machine": versions(), "whole": whole, "parts": parts})
 
