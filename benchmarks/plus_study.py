@@ -76,7 +76,7 @@ def measure(path: Path, episodes: int) -> dict[str, Any]:
     table, measured = feature_table(path), dict[str, Any]()
     for number, (setting, given) in enumerate(SETTINGS.items()):
         shape = {"way": 5, "query": QUERIES, **given}
-        count = max(2, episodes * 5 // shape["way"])
+        count = max(10, episodes * 5 // shape["way"])
         by_shot = {}
         for shot in SHOTS:
             methods = [*LINEAR, *OTHERS, PLUS]

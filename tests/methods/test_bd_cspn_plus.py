@@ -111,7 +111,7 @@ def test_many_queries_are_thinned_and_all_are_scored_by_the_rule():
     parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
     chosen = method("bd-cspn-plus:max_queries=100")
     fitted = chosen.fit(*parts)
-    few = chosen.fit(parts[0], parts[1], parts[2][:, ::3].clone())  # 120, the least for 3 classes
+    few = chosen.fit(parts[0], parts[1], parts[2][:, ::3].clone())
     np.testing.assert_allclose(fitted.unlabeled_scores[:, ::3], few.unlabeled_scores, atol=1e-9)
     new = fitted.scores(parts[2].clone())
     np.testing.assert_allclose(fitted.unlabeled_scores, new, atol=1e-12)

@@ -24,12 +24,12 @@ def scores(
     imbalance: float = 0.5,
     regression_iterations: int = 5,
     held_out: bool = True,
-    max_queries: int = 2000,
+    max_queries: int = 600,
     new=None,
 ) -> np.ndarray:
     """Corrected cosines (n_query, ways) of the queries, or of new samples after a fit to them."""
     support, query = vectors(support), vectors(query)
-    most = max(max_queries, 40 * ways)
+    most = max(max_queries, 20 * ways)
     if len(query) > most:
         new = query if new is None else new
         query = query[:: math.ceil(len(query) / most)]

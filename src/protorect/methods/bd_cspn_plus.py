@@ -42,7 +42,7 @@ from protorect.methods.rules import Rule, in_blocks
 _WAYS_POWER = 0.85  # growth of the expected evidence with the number of free class proportions
 _SHOTS_POWER, _MAX_SHOTS, _GATE_POWER = 0.6, 10, 4  # of the weight of the class proportions
 _ADDED = 0.1  # to the queries of every class, relative to their mean: no class is excluded
-_QUERIES_PER_CLASS = 40  # at least so many are used where there are many classes
+_QUERIES_PER_CLASS = 20  # at least so many are used where there are many classes
 
 
 class PlusOptions(Parameters):
@@ -80,7 +80,7 @@ class PlusOptions(Parameters):
         "not, the regression is used.",
     )
     max_queries: int = parameter(
-        2000,
+        600,
         f"Queries, evenly spaced, from which is learned; {_QUERIES_PER_CLASS} per class if that "
         "is more.",
         minimum=1,
