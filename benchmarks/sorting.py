@@ -28,6 +28,7 @@ SEEDS = 20
 BINS = 15
 UNKNOWN = (0.02, 0.05, 0.08, 0.1, 0.2, 0.3)
 KNOWN, DISTRACTORS = 8, 2  # classes of each half
+SHOTS = (1, 2, 3, 5, 10)
 COVERAGE = 0.8
 
 
@@ -38,7 +39,7 @@ def main(path: str) -> None:
         "seeds": SEEDS,
         "method": DEFAULT_METHOD,
         "thresholds": {"unknown": Thresholds().unknown, "unsure": Thresholds().unsure},
-        "calibration": [measure_calibration(features, labels, shot) for shot in (1, 2, 5)],
+        "calibration": [measure_calibration(features, labels, shot) for shot in SHOTS],
         "unknown": {
             "known": KNOWN,
             "distractors": DISTRACTORS,

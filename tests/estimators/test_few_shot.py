@@ -142,10 +142,12 @@ def test_copies_and_files_predict_the_same(spec, tmp_path):
         lambda tensors, config: tensors.pop("known.hashes"),
         lambda tensors, config: tensors.update({"known.order": torch.zeros(80, dtype=torch.int64)}),
         lambda tensors, config: tensors.update({"known.scores": torch.zeros(3, 4)}),
-        lambda tensors, config: tensors.update({"neighbors.features": torch.zeros(2, 2)}),
+        lambda tensors, config: tensors.update({"similarity.neighbors": torch.zeros(1, 2, 2)}),
         lambda tensors, config: config["rule"].update({"class": "Nonsense"}),
         lambda tensors, config: config.update({"calibration": {"temperature": "hot"}}),
         lambda tensors, config: config["classes"].pop(),
+        lambda tensors, config: config.update({"similarity": config["rule"]}),
+        lambda tensors, config: config.update({"cosine_rule": {}}),  # of an earlier version
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, damage):

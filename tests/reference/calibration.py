@@ -1,11 +1,78 @@
-"""Slow reference implementation of the loss that a temperature minimizes."""
+"""Slow reference implementations of the temperature and of the out-of-distribution similarity."""
 
 import math
+
+import numpy as np
 
 
 def negative_log_likelihood(scores, labels, temperature):
     total = 0.0
     for row, label in zip(scores, labels, strict=True):
         powers = [math.exp((value - max(row)) / temperature) for value in row]
-        total -= math.log(powers[label] / sum(powers))
-    return total / len(labels)
+        total += math.log(sum(powers)) - (row[label] - max(row)) / temperature
+    return total
+
+
+def expected_scale(scores, rows, ways, shots):
+    """The expected lead / temperature, from scores and centered unit rows of unlabeled samples."""
+    predicted = [int(np.argmax(row)) for row in scores]
+    shares = [predicted.count(n) / len(predicted) for n in range(ways)]
+    entropy = -sum(share * math.log(share) for share in shares if share) / math.log(ways)
+    agreeing = []
+    for i, row in enumerate(rows):
+        others = sorted((j for j in range(len(rows)) if j != i), key=lambda j: -(row @ rows[j]))
+        agreeing += [predicted[j] == predicted[i] for j in others[:3]]
+    share = sum(agreeing) / len(agreeing)
+    odds = math.log((share + 0.02) / (1.02 - share))
+    return math.exp(
+        -0.91 + 0.66 * math.log(ways / 5) + 0.93 * entropy + 0.61 * odds + 0.25 * math.log(shots)
+    )
+
+
+def temperature(held_out, labels, expected, candidates):
+    """The candidate with the least loss of held-out scores, near the expected temperature."""
+
+    def loss(one):
+        return 4 * math.log(one / expected) ** 2 + negative_log_likelihood(held_out, labels, one)
+
+    return min(candidates, key=loss)
+
+
+def unit(x):
+    return x / np.linalg.norm(x)
+
+
+def similarities(support, labels, unlabeled, samples, unknown=()):
+    """Similarity of each of `samples`, in float64, one at a time."""
+    everything = [*support, *unlabeled]
+    root = min(x.min() for x in everything) >= 0
+    change = np.sqrt if root else np.asarray
+    support, unlabeled, samples, unknown = (
+        [unit(change(x)) for x in part] for part in (support, unlabeled, samples, unknown)
+    )
+    ways = max(labels) + 1
+    means = [
+        np.mean([x for x, y in zip(support, labels, strict=True) if y == n], axis=0)
+        for n in range(ways)
+    ]
+    center, floor = np.zeros(len(means[0])), -1.0
+    if len(unlabeled) >= 2 * ways:
+        center = np.mean([*support, *unlabeled], axis=0)
+        plain = [max(x @ unit(m) for m in means) for x in unlabeled]
+        median, high = np.quantile(plain, [0.5, 0.84])
+        floor = median - 2.5 * (high - median)
+
+    def own(x):
+        row = unit(x - center)
+        found = max(row @ unit(m - center) for m in means)
+        return found - max([0.0, *(row @ unit(u - center) for u in unknown)])
+
+    values = [own(x) for x in unlabeled]
+    found = []
+    for x in samples:
+        cosines = [unit(x - center) @ unit(other - center) for other in unlabeled]
+        near = [j for j in np.argsort([-c for c in cosines]) if cosines[j] <= 1 - 1e-6][:10]
+        neighbors = np.mean([values[j] for j in near]) if near else own(x)
+        lacking = max(0.0, floor - max(x @ unit(m) for m in means))
+        found.append(0.5 * own(x) + 0.5 * neighbors - 5 * lacking)
+    return np.array(found)

@@ -1,4 +1,4 @@
-"""Held-out examples calibrate the probabilities."""
+"""Held-out examples and the unlabeled samples calibrate the probabilities."""
 
 import numpy as np
 import pytest
@@ -6,54 +6,105 @@ import torch
 
 from helpers.tasks import task
 from protorect.methods import METHODS
-from protorect.uncertainty import calibration
-from protorect.uncertainty.calibration import fit_temperature, hold_out
-from reference.calibration import negative_log_likelihood
+from protorect.uncertainty import calibration, held_out
+from protorect.uncertainty.calibrated import fit_calibrated
+from protorect.uncertainty.calibration import calibrated_temperature, fit_temperature
+from protorect.uncertainty.held_out import HeldOut, hold_out
+from protorect.uncertainty.ood import centered_rows
+from reference import calibration as reference
 
 
-def test_the_temperature_minimizes_the_negative_log_likelihood(monkeypatch):
-    monkeypatch.setattr(calibration, "PRIOR", 0.0)
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=(200, 4)).astype(np.float32)
-    powers = np.exp(scores / 0.4)
-    labels = np.array([rng.choice(4, p=row / row.sum()) for row in powers])
-    fitted = fit_temperature(torch.from_numpy(scores), torch.from_numpy(labels))
-    best = negative_log_likelihood(scores.tolist(), labels.tolist(), fitted)
-    for temperature in 1 / np.linspace(0.5, 6, 60):
-        other = negative_log_likelihood(scores.tolist(), labels.tolist(), temperature)
-        assert best <= other + 1e-4
-    assert 1 / 3.3 < fitted < 1 / 1.8
+def random_scores(n=200, ways=4, scale=2.5, seed=0):
+    """Scores, and labels that are drawn from softmax(scale x scores)."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n, ways))
+    powers = np.exp(scale * scores)
+    labels = np.array([rng.choice(ways, p=row / row.sum()) for row in powers])
+    return HeldOut(torch.from_numpy(scores), torch.from_numpy(labels))
+
+
+@pytest.mark.parametrize("n", [5, 200])
+@pytest.mark.parametrize("expected", [0.1, 1.0])
+def test_the_temperature_equals_that_of_the_slow_reference(n, expected):
+    examples = random_scores(n)
+    candidates = (2 * calibration.TEMPERATURES).tolist()
+    slow = reference.temperature(*(c.tolist() for c in examples), expected, candidates)
+    assert fit_temperature(examples, expected, 2.0) == pytest.approx(slow, rel=1e-6)
+
+
+def test_many_examples_determine_the_temperature():
+    for expected in (0.1, 1.0):
+        assert 1 / 3.3 < fit_temperature(random_scores(1000), expected, 1.0) < 1 / 1.9
 
 
 def test_without_a_mistake_the_temperature_is_not_zero():
-    scores = torch.eye(4)[torch.arange(40) % 4]
-    assert fit_temperature(scores, torch.arange(40) % 4) > 0.01
+    labels = torch.arange(40) % 4
+    assert fit_temperature(HeldOut(torch.eye(4)[labels], labels), 0.2, 1.0) > 0.02
 
 
-def test_the_temperature_scales_with_the_scores():
-    rng = np.random.default_rng(0)
-    scores = torch.from_numpy(rng.normal(size=(100, 3)).astype(np.float32))
-    labels = torch.from_numpy(rng.integers(0, 3, 100))
-    labels[:60] = scores[:60].argmax(dim=1)
-    small, large = fit_temperature(scores, labels), fit_temperature(1000 * scores, labels)
-    assert large == pytest.approx(1000 * small, rel=0.01)
+@pytest.mark.parametrize("shots", [1, 3])
+def test_the_unlabeled_samples_expect_a_temperature(shots):
+    support, labels, unlabeled, _ = map(torch.from_numpy, task(shots=shots, each=10))
+    support, unlabeled = support.double(), unlabeled.double()
+    chosen = METHODS["bd-cspn-plus"]
+    scores = chosen(support[None], labels, unlabeled[None])[0]
+    none = HeldOut(scores[:0], labels[:0])
+    rows, _ = centered_rows(support, labels, unlabeled)
+    scale = reference.expected_scale(scores.numpy(), rows.numpy(), 6, shots)
+    lead = (scores.max(dim=1).values - scores.mean(dim=1)).mean()
+    found = calibrated_temperature(support, labels, unlabeled, scores, none)
+    assert found == pytest.approx(float(lead) / scale * np.exp(calibration.CAUTION), rel=1e-6)
+    thousandfold = calibrated_temperature(support, labels, unlabeled, 1000 * scores, none)
+    assert thousandfold == pytest.approx(1000 * found, rel=1e-6)
 
 
-@pytest.mark.parametrize("shots", [1, 2, 5, 40])
+@pytest.mark.parametrize("shots", [1, 2, 5])
+@pytest.mark.parametrize("spread", [0.8, 2.5, 4.0])
+def test_probabilities_are_true_on_average(shots, spread):
+    """Distinct classes and classes that can hardly be told apart, with any number of labels."""
+    stated, right = [], []
+    for seed in range(4):
+        support, labels, unlabeled, truth = map(
+            torch.from_numpy, task(ways=5, shots=shots, each=15, spread=spread, seed=seed)
+        )
+        rule, scored = fit_calibrated(METHODS["bd-cspn-plus"], support, labels, unlabeled)
+        top = rule.probabilities(scored.scores).max(dim=-1)
+        stated.append(float(top.values.mean()))
+        right.append(float((top.indices == truth).float().mean()))
+    assert np.mean(stated) < np.mean(right) + 0.12
+    assert np.mean(stated) > np.mean(right) - 0.25
+
+
+@pytest.mark.parametrize("shots", [2, 5, 40])
 def test_every_example_is_held_out_once(shots):
     support, labels, unlabeled, _ = map(torch.from_numpy, task(shots=shots))
     method, tasks = METHODS["bd-cspn-classes"], []
-    scores = method(support[None], labels, unlabeled[None])[0]
 
-    def counted(*task):
-        tasks.append(task)
-        return method(*task)
+    class Counted:
+        has_rule = True
 
-    held_out = hold_out(counted, counted, support, labels, unlabeled, scores)
-    assert len(tasks) <= 2 * calibration.TASKS
-    assert held_out.scores.shape == (6 * shots, 6)
-    assert sorted(held_out.labels.tolist()) == sorted(labels.tolist())
-    assert (held_out.scores.argmax(dim=1) == held_out.labels).float().mean() > 0.7
+        def __call__(self, examples, known, query):
+            tasks.append((examples, known, query))
+            return method(examples, known, query)
+
+    found = hold_out(Counted(), support, labels, unlabeled)
+    assert len(tasks) <= 2 * held_out.TASKS
+    assert found.scores.shape == (6 * shots, 6)
+    assert sorted(found.labels.tolist()) == sorted(labels.tolist())
+    assert (found.scores.argmax(dim=1) == found.labels).float().mean() > 0.6
+    for examples, known, query in tasks:
+        # A sample is either an example or one of the unlabeled ones, and every class has examples.
+        assert len(examples[0]) + len(query[0]) == len(support) + len(unlabeled)
+        assert not (query[0][:, None] == examples[0]).all(dim=2).any()
+        assert len(set(known.tolist())) == 6
+
+
+def test_the_only_example_of_a_class_is_not_held_out():
+    support, labels, unlabeled, _ = map(torch.from_numpy, task(shots=2))
+    some = torch.tensor([0, 2, 4, 5, 6, 7, 8, 9, 10, 11])  # one of the first two classes
+    found = hold_out(METHODS["cspn"], support[some], labels[some], unlabeled)
+    assert sorted(found.labels.tolist()) == [2, 2, 3, 3, 4, 4, 5, 5]
+    assert not len(hold_out(METHODS["cspn"], support[::2], labels[::2], unlabeled).labels)
 
 
 def test_a_held_out_example_is_not_in_its_prototype():
@@ -62,7 +113,5 @@ def test_a_held_out_example_is_not_in_its_prototype():
     support = torch.from_numpy(rng.normal(size=(40, 256)).astype(np.float32))
     labels = torch.arange(40) % 20
     unlabeled = torch.from_numpy(rng.normal(size=(200, 256)).astype(np.float32))
-    method = METHODS["cspn"]
-    scores = method(support[None], labels, unlabeled[None])[0]
-    held_out = hold_out(method, method, support, labels, unlabeled, scores)
-    assert (held_out.scores.argmax(dim=1) == held_out.labels).float().mean() < 0.2
+    found = hold_out(METHODS["cspn"], support, labels, unlabeled)
+    assert (found.scores.argmax(dim=1) == found.labels).float().mean() < 0.2

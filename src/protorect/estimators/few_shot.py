@@ -16,11 +16,11 @@ from protorect.estimators.inputs import Array
 from protorect.estimators.known_samples import KnownSamples
 from protorect.methods import Method, method
 from protorect.methods.rules import Rule
-from protorect.uncertainty.calibrated import CalibratedRule, fit_calibrated
+from protorect.uncertainty.calibrated import CalibratedRule, Scored, fit_calibrated
 from protorect.uncertainty.calibration import Calibration
-from protorect.uncertainty.ood import Scored
+from protorect.uncertainty.ood import SimilarityRule
 
-_RULES = ("rule", "cosine_rule")
+_RULES = ("rule", "similarity")
 
 
 class FewShotClassifier(TransductiveClassifier):
@@ -32,9 +32,9 @@ class FewShotClassifier(TransductiveClassifier):
         Its name, with or without options: "bd-cspn-plus", "bd-cspn:z=4". `protorect methods` lists
         them. A `Method` is taken, too.
     calibrate
-        Whether `predict_proba` and `ood_score` are calibrated on the labeled features, each of
-        which is held out once. Without it, probabilities are softmax(10 x score), and only the
-        order of the out-of-distribution scores has a meaning.
+        Whether `predict_proba` is calibrated: on the labeled features, each of which is held out
+        once, and on how distinct the classes are among the unlabeled ones. Without it,
+        probabilities are softmax(10 x score).
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ class FewShotClassifier(TransductiveClassifier):
     def ood_score(self, X: Any) -> Array:
         """Out-of-distribution scores (n,) in 0 .. 1 of features X (n, n_features).
 
-        A sample of the classes has a score above 1 - p with a probability of about p.
+        A sample of the classes has a score above 1 - p with a probability of at most about p.
         """
         X = self._checked(X)
-        scores, found = self._scores(X), torch.empty(len(X), dtype=torch.float64)
-        for place, block in blocks_of_rows(X, scores.numpy().dtype):
-            cosines = self.rule_.cosine_rule.scores(block)[0]
-            found[place] = self.rule_.ood_scores(Scored(block[0], scores[place], cosines))
+        dtype = np.result_type(X, self._known.scores.numpy())
+        found = torch.empty(len(X), dtype=torch.float64)
+        for place, block in blocks_of_rows(X, dtype):
+            found[place] = self.rule_.ood_scores(Scored(block[0], block[0, :, :0]))
         return np.asarray(found.numpy())
 
     def _saved_parameters(self) -> dict[str, Any]:
@@ -115,8 +115,7 @@ class FewShotClassifier(TransductiveClassifier):
         return scores
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors = {f"neighbors.{name}": t for name, t in self.rule_.neighbors._asdict().items()}
-        tensors |= {f"known.{name}": t for name, t in vars(self._known).items()}
+        tensors = {f"known.{name}": t for name, t in vars(self._known).items()}
         config: dict[str, Any] = {"calibration": asdict(self.rule_.calibration)}
         config["score_scale"] = self.rule_.score_scale
         for part in _RULES:
@@ -127,15 +126,18 @@ class FewShotClassifier(TransductiveClassifier):
         return tensors, config
 
     def _restore(self, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
-        rule, cosine_rule = (
+        if "cosine_rule" in config:
+            raise ValueError("an earlier version wrote it, with other out-of-distribution scores")
+        rule, similarity = (
             Rule.restore(config[part]["class"], _named(tensors, part), config[part]["numbers"])
             for part in _RULES
         )
         calibration = Calibration(**{k: float(v) for k, v in config["calibration"].items()})
-        neighbors = Scored(**_named(tensors, "neighbors"))
+        if not isinstance(similarity, SimilarityRule):
+            raise ValueError(f"{type(similarity).__name__} is no rule of similarities")
         self._known = KnownSamples(**_named(tensors, "known"))
         scale = float(config["score_scale"])
-        self.rule_ = CalibratedRule(rule, cosine_rule, calibration, neighbors, scale)
+        self.rule_ = CalibratedRule(rule, similarity, calibration, scale)
         self.n_features_in_ = rule.sizes["dim"]
         _check_shapes(self.rule_, self._known, len(self.classes_))
         self.transduction_ = np.asarray(self.classes_[predictions(self._known.scores).numpy()])
@@ -149,20 +151,17 @@ def _named(tensors: dict[str, Tensor], part: str) -> dict[str, Tensor]:
 
 def _check_shapes(rule: CalibratedRule, known: KnownSamples, ways: int) -> None:
     """Raise ValueError if the parts of a file do not belong together."""
-    dim, n, m = rule.rule.sizes["dim"], len(known.hashes), len(rule.neighbors.features)
+    dim, n = rule.rule.sizes["dim"], len(known.hashes)
     shapes = {
         "known.scores": (known.scores, (n, ways)),
         "known.hashes": (known.hashes, (n,)),
         "known.order": (known.order, (n,)),
-        "neighbors.features": (rule.neighbors.features, (m, dim)),
-        "neighbors.scores": (rule.neighbors.scores, (m, ways)),
-        "neighbors.cosines": (rule.neighbors.cosines, (m, ways)),
     }
     for name, (tensor, expected) in shapes.items():
         if tuple(tensor.shape) != expected:
             raise ValueError(f"{name} has shape {tuple(tensor.shape)} instead of {expected}")
     if not torch.equal(known.order.sort().values, torch.arange(n)):
         raise ValueError("known.order is not an order of the samples")
-    for part in (rule.rule, rule.cosine_rule):
+    for part in (rule.rule, rule.similarity):
         if (part.sizes["tasks"], part.sizes["ways"], part.sizes["dim"]) != (1, ways, dim):
             raise ValueError(f"a rule of {part.sizes} instead of {ways} classes")

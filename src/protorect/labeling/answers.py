@@ -16,9 +16,8 @@ from torch import Tensor
 
 from protorect.labeling.acts import SAID_UNKNOWN, LabelState
 from protorect.labeling.picture_rows import PictureRows
-from protorect.uncertainty.calibrated import UNCALIBRATED, fit_calibrated
+from protorect.uncertainty.calibrated import UNCALIBRATED, Scored, fit_calibrated
 from protorect.uncertainty.classify import method_for
-from protorect.uncertainty.ood import Scored
 
 FIT_TO = 4000  # unlabeled pictures, evenly spaced; the rule of the method scores the others
 LARGEST_SUPPORT = 4000
@@ -140,8 +139,7 @@ def calibrate(problem: Problem, answers: Answers) -> Answers:
     parts = []
     for start in range(0, len(problem.rows), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)
-        cosines = rule.cosine_rule.scores(problem.rows[None, block])[0]
-        parts.append(rule.ood_scores(Scored(problem.rows[block], answers.scores[block], cosines)))
+        parts.append(rule.ood_scores(Scored(problem.rows[block], answers.scores[block])))
     ood = torch.cat(parts).float().numpy()
     temperature = rule.calibration.temperature
     return replace(answers, temperature=temperature, ood=ood, calibrated=True)

@@ -1,25 +1,36 @@
 """A method fitted to one task, with calibrated probabilities and out-of-distribution scores."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from protorect.methods import Method, method
+from protorect.methods import Method
 from protorect.methods.rules import Rule
 from protorect.uncertainty.calibration import (
     Calibration,
-    hold_out,
+    calibrated_temperature,
     matching_temperature,
-    thinned,
     top_probability,
 )
-from protorect.uncertainty.ood import Scored, knn_similarity
+from protorect.uncertainty.held_out import hold_out, thinned
+from protorect.uncertainty.ood import SimilarityRule, fit_similarity
 
-_COSINES = "bd-cspn-classes"  # its scores are cosines with rectified prototypes
-_ALSO_COSINES = "cspn"
-# Where no example can be held out. The temperature is that of eq. (1) for cosines.
+# Where nothing can be calibrated. The temperature is that of eq. (1) for cosines.
 UNCALIBRATED = Calibration(temperature=0.1, mean=0.0, deviation=1.0)
+_SAMPLES = 2000  # from which the scale of a rule's scores is estimated
+
+
+class Scored(NamedTuple):
+    """n samples and their scores."""
+
+    features: Tensor  # (n, dim)
+    scores: Tensor  # (n, ways) by the method
+
+    def part(self, rows: slice) -> "Scored":
+        """Some of the samples."""
+        return Scored(self.features[rows], self.scores[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +38,8 @@ class CalibratedRule:
     """Scores, probabilities and out-of-distribution scores of samples of one task."""
 
     rule: Rule  # of the method
-    cosine_rule: Rule  # cosines with rectified prototypes
+    similarity: SimilarityRule
     calibration: Calibration
-    neighbors: Scored  # some of the unlabeled samples
     score_scale: float = 1.0  # of the rule's scores, to the scale of those of unlabeled samples
 
     def new_scores(self, samples: Tensor) -> Tensor:
@@ -38,8 +48,7 @@ class CalibratedRule:
 
     def scored(self, samples: Tensor) -> Scored:
         """New samples (n, dim) with their scores."""
-        cosines = self.cosine_rule.scores(samples[None])[0]
-        return Scored(samples, self.new_scores(samples[None]), cosines)
+        return Scored(samples, self.new_scores(samples[None]))
 
     def probabilities(self, scores: Tensor) -> Tensor:
         """Probabilities of the classes, (n, ways), from the method's scores of that shape."""
@@ -47,37 +56,37 @@ class CalibratedRule:
 
     def ood_scores(self, samples: Scored) -> Tensor:
         """Out-of-distribution scores (n,) in 0 .. 1, higher is more out-of-distribution."""
-        knn = knn_similarity(samples, self.neighbors)
-        return self.calibration.ood_score(self.probabilities(samples.scores), samples.cosines, knn)
+        return self.calibration.ood_score(self.similarity.scores(samples.features[None])[0, :, 0])
 
 
 @torch.inference_mode()
 def fit_calibrated(
-    chosen: Method, support: Tensor, labels: Tensor, unlabeled: Tensor, *, calibrate: bool = True
+    chosen: Method,
+    support: Tensor,
+    labels: Tensor,
+    unlabeled: Tensor,
+    *,
+    unknown: Tensor | None = None,
+    calibrate: bool = True,
 ) -> tuple[CalibratedRule, Scored]:
     """Fit a method to one task; return its rule and its scores of the unlabeled samples.
 
     `support` is (n_support, dim) with `labels` (n_support,), integers 0 .. ways - 1, each present;
-    `unlabeled` is (n, dim), possibly without rows.
+    `unlabeled` is (n, dim), possibly without rows; `unknown` (m, dim) are samples that are known to
+    belong to none of the classes: they sharpen the out-of-distribution scores.
     """
-    cosine_method = chosen if chosen.name in (_COSINES, _ALSO_COSINES) else method(_COSINES)
-    task = (support[None], labels, unlabeled[None])
-    fitted = chosen.fit(*task)
-    by_cosine = fitted if cosine_method is chosen else cosine_method.fit(*task)
-    scores, cosines = fitted.unlabeled_scores[0], by_cosine.unlabeled_scores[0]
-    scored = Scored(unlabeled, scores, cosines)
-    neighbors = scored.part(thinned(len(unlabeled)))
-    calibration, score_scale = UNCALIBRATED, 1.0
+    fitted = chosen.fit(support[None], labels, unlabeled[None])
+    scored = Scored(unlabeled, fitted.unlabeled_scores[0])
+    similarity, mean, deviation = fit_similarity(support, labels, unlabeled, unknown)
+    temperature, score_scale = UNCALIBRATED.temperature, 1.0
     if calibrate:
-        held_out = hold_out(chosen, cosine_method, support, labels, unlabeled, scores)
-        if len(held_out.labels):
-            calibration = Calibration.from_held_out(held_out)
-            if not chosen.has_rule and len(unlabeled):
-                score_scale = _score_scale(fitted.rule, calibration.temperature, neighbors)
-    return (
-        CalibratedRule(fitted.rule, by_cosine.rule, calibration, neighbors, score_scale),
-        scored,
-    )
+        held_out = hold_out(chosen, support, labels, unlabeled)
+        found = calibrated_temperature(support, labels, *scored, held_out)
+        temperature = temperature if found is None else found
+        if not chosen.has_rule and len(unlabeled):
+            score_scale = _score_scale(fitted.rule, temperature, scored)
+    calibration = Calibration(temperature, mean, deviation)
+    return CalibratedRule(fitted.rule, similarity, calibration, score_scale), scored
 
 
 def _score_scale(rule: Rule, temperature: float, unlabeled: Scored) -> float:
@@ -86,5 +95,6 @@ def _score_scale(rule: Rule, temperature: float, unlabeled: Scored) -> float:
     A rule that is not the method's own has scores on another scale: they are cosines, whatever the
     method computes.
     """
-    target = top_probability(unlabeled.scores / temperature)
-    return temperature / matching_temperature(rule.scores(unlabeled.features[None])[0], target)
+    some = unlabeled.part(thinned(len(unlabeled.features), _SAMPLES))
+    target = top_probability(some.scores / temperature)
+    return temperature / matching_temperature(rule.scores(some.features[None])[0], target)

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from protorect._utils.tensors import tensor_of
 from protorect.methods import Method, method
-from protorect.uncertainty.calibrated import CalibratedRule, fit_calibrated
-from protorect.uncertainty.ood import Scored
+from protorect.uncertainty.calibrated import CalibratedRule, Scored, fit_calibrated
 
 DEFAULT_METHOD = "bd-cspn-plus"
 # With fewer unlabeled samples per class than this, only the examples define the classes.
@@ -43,16 +42,20 @@ def classify(
     labels: NDArray[np.int64],
     unlabeled: NDArray[np.float32],
     name: str | None = None,
+    unknown: NDArray[np.float32] | None = None,
 ) -> Classified:
     """Label samples together, with the probability of each label and an out-of-distribution score.
 
     The examples are `support` (n_support, dim) with `labels` (n_support,), positions 0 .. ways - 1
     of the classes; `unlabeled` (n, dim) has at least one row. `name` is that of a method, or None
-    for one that suits the number of unlabeled samples.
+    for one that suits the number of unlabeled samples. `unknown` (m, dim) are samples that are
+    known to belong to none of the classes: they sharpen the out-of-distribution scores.
     """
     rows = tensor_of(unlabeled)
     chosen = method_for(name, len(rows), int(labels.max()) + 1)
-    rule, scored = fit_calibrated(chosen, tensor_of(support), tensor_of(labels), rows)
+    none = None if unknown is None else tensor_of(unknown)
+    task = tensor_of(support), tensor_of(labels), rows
+    rule, scored = fit_calibrated(chosen, *task, unknown=none)
     parts = [
         _columns(rule, scored.part(slice(i, i + _ROWS_AT_ONCE)))
         for i in range(0, len(rows), _ROWS_AT_ONCE)

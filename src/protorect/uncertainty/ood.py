@@ -1,46 +1,160 @@
-"""k-NN similarity for out-of-distribution scores: distractors are often similar to each other."""
+"""Similarity of samples to the classes, for out-of-distribution scores.
 
-from typing import NamedTuple
+The cosine with a class mean after the mean of all samples, the unlabeled ones included, has been
+subtracted: what all pictures of a set have in common says nothing about the classes, and samples of
+no class are rather on the other side. Half of the similarity is that of the nearest neighbors,
+because distractors are often similar to each other. Two things lower it: a plain cosine with the
+class means far below that of the unlabeled samples, and samples nearby that are known to be of no
+class.
+"""
 
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from protorect.core.functional import predictions
+from protorect.core.functional import Features, membership
+from protorect.core.unit_rows import RawRows
+from protorect.methods.bd_cspn_plus import square_roots
+from protorect.methods.rules import Rule, in_blocks
+from protorect.uncertainty.held_out import thinned
 
 NEIGHBORS = 10
+OWN_WEIGHT = 0.5  # of a sample itself in its similarity; the rest is its neighbors'
+FAR_WEIGHT = 5.0  # of what the plain cosine lacks
+_FAR = 2.5  # deviations below the median plain cosine at which that begins
+_CAUTION = 1.4  # factor of the deviation: similarities have longer tails than a normal distribution
+_ROWS, _PER_CLASS = 500, 15  # at most so many unlabeled samples are searched for neighbors
 _SAME = 1 - 1e-6  # the cosine of a sample with itself, but for rounding
 
 
-class Scored(NamedTuple):
-    """n samples and their scores."""
+@dataclass(frozen=True, eq=False)
+class SimilarityRule(Rule):
+    """Similarity of samples to the nearest class, (tasks, n, 1), about in -1 .. 1."""
 
-    features: Tensor  # (n, dim)
-    scores: Tensor  # (n, ways) by the method
-    cosines: Tensor  # (n, ways) with the rectified prototypes
+    prototypes: Annotated[Tensor, "tasks ways dim"]  # of unit length, centered
+    plain_prototypes: Annotated[Tensor, "tasks ways dim"]  # of unit length, not centered
+    floor: Annotated[Tensor, "tasks"]  # of the plain cosine; what is below it lacks something
+    center: Annotated[Tensor, "tasks dim"]
+    neighbors: Annotated[Tensor, "tasks neighbors dim"]  # unlabeled samples, likewise
+    values: Annotated[Tensor, "tasks neighbors"]  # their similarities without their neighbors'
+    unknown: Annotated[Tensor, "tasks unknown dim"]  # samples of no class, likewise
+    square_root: Annotated[Tensor, "tasks"]  # whether square roots of features are taken
 
-    def part(self, rows: slice) -> "Scored":
-        """Some of the samples."""
-        return Scored(*(column[rows] for column in self))
+    def _score(self, samples: Features) -> Tensor:
+        return in_blocks(self._similarity, RawRows.of(samples).rows)
 
+    def _similarity(self, samples: Tensor) -> Tensor:
+        unit = unit_rows(samples, self.square_root)
+        rows = normalize(unit - self.center.unsqueeze(1), dim=-1)
+        similarity = self.of_rows(rows, rows @ self.prototypes.mT)
+        plain = (unit @ self.plain_prototypes.mT).amax(dim=-1)
+        lacking = (self.floor.unsqueeze(-1) - plain).clamp_min(0)
+        return (similarity - FAR_WEIGHT * lacking).unsqueeze(-1)
 
-def knn_similarity(samples: Scored, unlabeled: Scored) -> Tensor:
-    """Mean cosine of the nearest neighbors of each sample with its predicted class, (n,).
-
-    Neighbors are those of the `unlabeled` samples that are predicted as the same class. A sample is
-    not its own neighbor; for one without neighbors the result is its own cosine.
-    """
-    labels, unlabeled_labels = predictions(samples.scores), predictions(unlabeled.scores)
-    similarity = samples.cosines.gather(1, labels[:, None]).squeeze(1)
-    for label in sorted(set(labels.tolist())):
-        members = (labels == label).nonzero().flatten()
-        others = (unlabeled_labels == label).nonzero().flatten()
-        rows = normalize(samples.features[members], dim=-1).to(unlabeled.features.dtype)
-        cosines = rows @ normalize(unlabeled.features[others], dim=-1).T
-        cosines = cosines.masked_fill(cosines > _SAME, -2.0)
-        nearest = cosines.topk(min(NEIGHBORS, len(others)), dim=-1)
+    def of_rows(self, rows: Tensor, cosines: Tensor) -> Tensor:
+        """Similarities (tasks, n) of centered rows, from their cosines with the prototypes."""
+        own = self.own_similarity(rows, cosines)
+        if not self.neighbors.shape[1]:
+            return own
+        near = rows @ self.neighbors.mT
+        near = near.masked_fill(near > _SAME, -2.0)  # a sample is not its own neighbor
+        nearest = near.topk(min(NEIGHBORS, near.shape[-1]), dim=-1)
         valid = nearest.values > -2.0
-        with_class = unlabeled.cosines[others, label][nearest.indices] * valid
-        means = with_class.sum(dim=-1) / valid.sum(dim=-1).clamp_min(1)
-        any_valid = valid.any(dim=-1)
-        similarity[members[any_valid]] = means[any_valid].to(similarity.dtype)
-    return similarity
+        values = self.values.unsqueeze(1).expand_as(near).gather(-1, nearest.indices) * valid
+        means = values.sum(dim=-1) / valid.sum(dim=-1).clamp_min(1)
+        return OWN_WEIGHT * own + (1 - OWN_WEIGHT) * torch.where(valid.any(dim=-1), means, own)
+
+    def own_similarity(self, rows: Tensor, cosines: Tensor) -> Tensor:
+        """Similarities (tasks, n) of centered rows without those of their neighbors."""
+        own = cosines.amax(dim=-1)
+        if not self.unknown.shape[1]:
+            return own
+        return own - (rows @ self.unknown.mT).amax(dim=-1).clamp_min(0)
+
+
+def fit_similarity(
+    support: Tensor, labels: Tensor, unlabeled: Tensor, unknown: Tensor | None = None
+) -> tuple[SimilarityRule, float, float]:
+    """The rule of one task, and mean and deviation of the similarity of samples of the classes.
+
+    `support` is (n_support, dim), `unlabeled` (n, dim); `unknown` (m, dim) are samples that are
+    known to be of no class.
+    """
+    ways = int(labels.max()) + 1
+    some = unlabeled[thinned(len(unlabeled), max(_ROWS, _PER_CLASS * ways))]
+    rows, rule = centered_rows(support, labels, some, unknown)
+    values = rule.own_similarity(rows[None], rows @ rule.prototypes.mT)
+    rule = replace(rule, neighbors=rows[None], values=values)
+    return rule, *_distribution(rule, support, labels)
+
+
+def centered_rows(
+    support: Tensor, labels: Tensor, unlabeled: Tensor, unknown: Tensor | None = None
+) -> tuple[Tensor, SimilarityRule]:
+    """The unlabeled samples (n, dim), centered, and the rule without any neighbors."""
+    ways, parts = int(labels.max()) + 1, [support.to(unlabeled.dtype), unlabeled]
+    square_root = torch.tensor([all(bool((part >= 0).all()) for part in parts)])
+    unit_support, unit = (unit_rows(part[None], square_root)[0] for part in parts)
+    center, floor = torch.zeros_like(unit_support[:1]), torch.full_like(unit_support[:1, 0], -1)
+    members = membership(labels, ways).mT.to(unit.dtype)
+    means = members @ unit_support / members.sum(dim=-1, keepdim=True)
+    plain_prototypes = normalize(means, dim=-1)
+    if len(unlabeled) >= 2 * ways:  # fewer would have a mean of their own
+        center = torch.cat([unit_support, unit]).mean(dim=0, keepdim=True)
+        median, deviation = _upper_half((unit @ plain_prototypes.T).amax(dim=-1))
+        floor = floor.new_tensor([median - _FAR * deviation])
+    unknown = unlabeled[:0] if unknown is None else unknown.to(unlabeled.dtype)
+    rule = SimilarityRule(
+        normalize(means - center, dim=-1)[None],
+        plain_prototypes[None],
+        floor,
+        center,
+        unlabeled[None, :0],
+        unlabeled[None, :0, 0],
+        normalize(unit_rows(unknown[None], square_root) - center, dim=-1),
+        square_root,
+    )
+    return normalize(unit - center, dim=-1), rule
+
+
+def unit_rows(samples: Tensor, square_root: Tensor) -> Tensor:
+    """Samples (tasks, n, dim), or their square roots, of unit length."""
+    return normalize(square_roots(samples, square_root) if square_root.any() else samples, dim=-1)
+
+
+def _distribution(rule: SimilarityRule, support: Tensor, labels: Tensor) -> tuple[float, float]:
+    """Mean and deviation of the similarity of samples of the classes.
+
+    Of the examples, each left out of its class mean; or, with one example per class, of the more
+    similar half of the unlabeled samples and its mirror image, as there may be distractors.
+    """
+    dtype, ways = rule.prototypes.dtype, rule.prototypes.shape[1]
+    members = membership(labels, ways)
+    shots = members.sum(dim=0)
+    several = (shots > 1)[labels]
+    if int(several.sum()) > ways:
+        unit = unit_rows(support[None].to(dtype), rule.square_root)[0]
+        sums = members.T.to(dtype) @ unit
+        others = (sums[labels] - unit)[several] / (shots[labels][several] - 1)[:, None]
+        rows = normalize(unit[several] - rule.center, dim=-1)
+        own = (rows * normalize(others - rule.center, dim=-1)).sum(dim=-1)
+        cosines = (rows @ rule.prototypes[0].T).scatter(1, labels[several][:, None], own[:, None])
+        similarity = rule.of_rows(rows[None], cosines[None])[0]
+        mean, deviation = float(similarity.mean()), float(similarity.std())
+    elif rule.neighbors.shape[1] >= 2:
+        similarity = rule.of_rows(rule.neighbors, rule.neighbors @ rule.prototypes.mT)[0]
+        mean, deviation = _upper_half(similarity)
+    else:
+        return 0.0, 1.0
+    # Few samples say little about their deviation.
+    return mean, max(_CAUTION * (1 + len(similarity) ** -0.5) * deviation, 1e-3)
+
+
+def _upper_half(values: Tensor) -> tuple[float, float]:
+    """Mean and deviation of a normal distribution with the upper half of these values."""
+    at = torch.tensor([0.5, 0.84], dtype=values.dtype)
+    median, high = values.quantile(at).tolist()
+    return median, high - median

@@ -19,7 +19,7 @@ class Thresholds(Parameters):
     unknown: float = parameter(
         0.08,
         "A picture with an out-of-distribution score above 1 - unknown belongs to none of the "
-        "classes. About this share of the pictures of the classes is set aside by mistake. "
+        "classes. At most about this share of the pictures of the classes is set aside by mistake. "
         "0 for never.",
         maximum=1,
     )

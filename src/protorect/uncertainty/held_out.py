@@ -1,0 +1,65 @@
+"""Held-out examples: each is classified once without its label, as one of the unlabeled samples.
+
+A class keeps at least one example, so the only example of a class is never held out. A method that
+has one example less is slightly worse, so what these examples show is cautious.
+"""
+
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from protorect.methods import Method
+
+TASKS = 8  # approximate maximum number of tasks, each with some examples held out
+_UNLABELED, _PER_CLASS = 600, 15  # at most so many unlabeled samples are in a task
+
+
+class HeldOut(NamedTuple):
+    """The n held-out examples, classified."""
+
+    scores: Tensor  # (n, ways) by the method
+    labels: Tensor  # (n,)
+
+
+def hold_out(method: Method, support: Tensor, labels: Tensor, unlabeled: Tensor) -> HeldOut:
+    """Classify examples of the support set (n_support, dim) without their labels.
+
+    They are added to the unlabeled samples (n, dim), of which some suffice.
+    """
+    ways = int(labels.max()) + 1
+    unlabeled = unlabeled[thinned(len(unlabeled), max(_UNLABELED, _PER_CLASS * ways))]
+    parts = [HeldOut(support.new_empty(0, ways), labels[:0])]
+    for group in _groups(labels):
+        is_held_out = torch.zeros(len(labels), dtype=torch.bool)
+        is_held_out[group] = True
+        task = support[~is_held_out][None], labels[~is_held_out]
+        query = torch.cat([support[is_held_out].to(unlabeled.dtype), unlabeled])[None]
+        if len(unlabeled) or method.has_rule:
+            scores = method(*task, query)[0]
+        else:  # all samples to come are new ones, and these have scores of another scale
+            scores = method.fit(*task).rule.scores(query)[0]
+        parts.append(HeldOut(scores[: len(group)], labels[is_held_out]))
+    return HeldOut(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+
+def thinned(count: int, most: int) -> slice:
+    """At most so many of `count` samples, evenly spaced."""
+    return slice(None, None, max(1, -(-count // most)))
+
+
+def _groups(labels: Tensor) -> list[list[int]]:
+    """Examples that are held out together, in about TASKS groups.
+
+    A group has at most one example of a class that has TASKS or fewer, and never all of a class.
+    """
+    by_shot: defaultdict[int, list[int]] = defaultdict(list)  # the n-th example of every class
+    seen, shots = Counter[int](), labels.bincount().tolist()
+    for i, label in enumerate(labels.tolist()):
+        if shots[label] > 1:
+            by_shot[seen[label] % TASKS].append(i)
+            seen[label] += 1
+    count = sum(map(len, by_shot.values()))
+    size = max(1, -(-count // TASKS))
+    return [shot[i : i + size] for shot in by_shot.values() for i in range(0, len(shot), size)]
