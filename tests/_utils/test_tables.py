@@ -1,12 +1,10 @@
 """Tables in CSV files."""
 
-import os
-
 import pytest
 from hypothesis import given
 
 from helpers.damage import damaged_files, damages, read_or_refused
-from protorect._utils.tables import read_table
+from protorect._utils.tables import any_text, read_table
 from protorect.errors import DataError
 
 COLUMNS = ("path", "label")
@@ -59,9 +57,19 @@ def test_a_damaged_table_is_refused(tmp_path, content, message):
         table(tmp_path / "t.csv", content)
 
 
-def test_names_of_files_need_not_be_utf8(tmp_path):
-    rows = table(tmp_path / "t.csv", b"path,label\n\xff.png,x\n", errors="surrogateescape")
-    assert rows[0][1] == [os.fsdecode(b"\xff.png"), "x"]
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1"])
+def test_any_text(encoding):
+    assert any_text("path,gr\xf6\xdfe".encode(encoding)) == "path,gr\xf6\xdfe"
+    assert any_text(b"") == ""
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_separators_other_names_and_optional_columns(tmp_path, separator):
+    text = "a,b;File;CLASS;size\nx;1.png;cat;2\n;2.png;dog\n".replace(";", separator)
+    text = text.replace("a,b", "first")
+    columns = (("path", "file"), ("label", "class"))
+    rows = read_table(tmp_path / "t", columns, optional=("size", "none"), text=text)
+    assert [cells for _, cells in rows] == [["1.png", "cat", "2", ""], ["2.png", "dog", "", ""]]
 
 
 @damaged_files

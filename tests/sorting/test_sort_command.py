@@ -153,7 +153,9 @@ def test_tables_in_other_places_and_formats(colors, tmp_path):
     assert sort(colors, "--csv", str(tmp_path / "mine.csv"), "--parquet") == 0
     assert (tmp_path / "mine.csv").read_text() == (colors.out / "predictions.csv").read_text()
     assert (colors.out / "predictions.parquet").stat().st_size > 100
-    header = "path,label,probability,runner_up,margin,familiarity,folder,placed,ood"
+    header = (
+        "path,label,probability,runner_up,margin,familiarity,folder,placed,ood,status,predicted"
+    )
     assert (tmp_path / "mine.csv").read_text().splitlines()[0] == header
     for row in table(colors):
         assert float(row["ood"]) == pytest.approx(1 - float(row["familiarity"]))

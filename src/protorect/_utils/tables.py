@@ -1,5 +1,6 @@
 """Tables in CSV files."""
 
+import codecs
 import csv
 import io
 import os
@@ -11,6 +12,7 @@ from protorect._utils.text import printable
 from protorect.errors import DataError
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_SEPARATORS = (",", ";", "\t")
 
 
 def harmless(cell: Any) -> Any:
@@ -23,33 +25,90 @@ def _original(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
+def any_text(content: bytes) -> str:
+    """Text in UTF-8, UTF-16 or else Latin-1, with or without a byte-order mark."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    if len(content) > 1 and (content[0] == 0) != (content[1] == 0):  # no mark, one ASCII letter
+        return content.decode("utf-16-le" if content[0] else "utf-16-be", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
 def read_table(
     path: str | os.PathLike[str],
-    columns: Sequence[str],
+    columns: Sequence[str | tuple[str, ...]],
     *,
+    optional: Sequence[str] = (),
     header_required: bool = True,
-    errors: str = "strict",
+    text: str | None = None,
 ) -> list[tuple[str, list[str]]]:
     """For each row that is not empty: file and line for messages, and the cells of these columns.
 
-    Names in the header may be in upper or lower case. A table without a header begins with these
-    columns. `errors` is how to decode what is not UTF-8, as in `bytes.decode`.
+    Cells are separated by commas, semicolons or tabs. Names in the header may be in upper or lower
+    case; a column may have one of several. A table without a header begins with these columns.
+    The cells of the `optional` columns follow, empty if the table does not have the column. `text`
+    is what the file holds, if it was read already.
     """
-    name, expected = printable(path), ",".join(columns)
-    reader = csv.reader(io.StringIO(read_text(path, errors=errors), newline=""))
-    try:
-        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
-    except csv.Error as error:
-        raise DataError(f"{name}, line {reader.line_num}: {error}.") from error
-    rows = [(line, cells) for line, cells in rows if any(cells)]
-    header = [cell.lower() for cell in rows[0][1]] if rows else []
-    has_header = set(columns) <= set(header)
-    if header_required and not has_header:
+    name, names = printable(path), [one if isinstance(one, tuple) else (one,) for one in columns]
+    expected = ",".join(one[0] for one in names)
+    lines, places = _cells(name, read_text(path) if text is None else text, names)
+    if header_required and places is None:
         raise DataError(f"{name} should be a CSV file with the columns {expected}.")
-    places = [header.index(column) if has_header else i for i, column in enumerate(columns)]
-    for line, cells in rows:
-        if len(cells) <= max(places):
+    header = [cell.lower() for cell in lines[0][1]] if places else []
+    needed = list(range(len(names))) if places is None else places
+    for line, cells in lines:
+        if len(cells) <= max(needed):
             shown = printable(",".join(cells))
             raise DataError(f"{name}, line {line}: {shown!r} is not {expected}.")
-    rows = rows[1:] if has_header else rows
-    return [(f"{name}, line {line}", [_original(cells[i]) for i in places]) for line, cells in rows]
+    further = [header.index(one) if one in header else None for one in optional]
+    return [
+        (f"{name}, line {line}", [_cell(cells, place) for place in (*needed, *further)])
+        for line, cells in (lines[1:] if places else lines)
+    ]
+
+
+def has_columns(text: str, columns: Sequence[str]) -> bool:
+    """Whether a table has a header with these columns."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    try:
+        return _cells("", first, [(one,) for one in columns])[1] is not None
+    except DataError:
+        return False
+
+
+def _cells(
+    name: str, text: str, columns: Sequence[tuple[str, ...]]
+) -> tuple[list[tuple[int, list[str]]], list[int] | None]:
+    """Lines that are not empty with their numbers, and the places of the columns in a header.
+
+    The separator is the one with which a header has the columns, or else the first line most cells.
+    """
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    tried = [_header(first, separator, columns) for separator in _SEPARATORS]
+    known = [i for i, (_, places) in enumerate(tried) if places]
+    best = known[0] if known else max(range(len(tried)), key=lambda i: (tried[i][0], -i))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_SEPARATORS[best])
+    try:
+        lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    except csv.Error as error:
+        raise DataError(f"{name}, line {reader.line_num}: {error}.") from error
+    return [(line, cells) for line, cells in lines if any(cells)], tried[best][1]
+
+
+def _header(
+    line: str, separator: str, columns: Sequence[tuple[str, ...]]
+) -> tuple[int, list[int] | None]:
+    """How many cells the first line has, and the places of the columns if it is a header."""
+    try:
+        cells = [cell.strip().lower() for cell in next(csv.reader([line], delimiter=separator), [])]
+    except csv.Error:
+        return 0, None
+    places = [next((cells.index(one) for one in names if one in cells), -1) for names in columns]
+    return len(cells), None if min(places) < 0 else places
+
+
+def _cell(cells: Sequence[str], place: int | None) -> str:
+    return _original(cells[place]) if place is not None and place < len(cells) else ""

@@ -21,6 +21,7 @@ from protorect._utils.parameters import PRECISIONS
 from protorect.app.server import Address, serve
 from protorect.cli.progress import progress_bar
 from protorect.errors import OptionError
+from protorect.labeling.examples import find_examples
 from protorect.labeling.session import LabelingSession
 
 
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("pictures", metavar="PICTURES", nargs="+", help="pictures, or a project to go on with")
     add("--examples", action="append", metavar="EXAMPLES", help="labeled pictures; repeatable")
+    add("--nested", action="store_true", help="EXAMPLES/cat/any/1.jpg is an example of cat, too")
     add("--out", type=Path, metavar="PROJECT", help="the folder that keeps your labels")
     add("--network", metavar="NAME", help="as of `protorect sort`")
     add("--method", metavar="NAME", help="the method (bd-cspn-plus)")
@@ -74,11 +76,14 @@ def _session(options: argparse.Namespace) -> LabelingSession:
         "device": options.device,
     }
     given = {name: value for name, value in choices.items() if value is not None}
+    examples = None
+    if options.examples:
+        examples = find_examples(options.examples, least=1, nested=options.nested)
     if options.out is None:
         if len(options.pictures) > 1:
             raise OptionError("--out is missing; give the folder that is to keep your labels.")
-        return LabelingSession.open(options.pictures[0], examples=options.examples, **given)
-    return LabelingSession.open(options.out, options.pictures, options.examples, **given)
+        return LabelingSession.open(options.pictures[0], examples=examples, **given)
+    return LabelingSession.open(options.out, options.pictures, examples, **given)
 
 
 def _check_host(host: str) -> None:

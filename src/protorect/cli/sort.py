@@ -1,7 +1,9 @@
 """Sort pictures into class folders, from a few examples of each class.
 
 PICTURES is a folder (with all below it), a pattern in quotes, a text file with one picture per
-line, or several pictures. EXAMPLES is a folder of class folders, or a CSV file with path and label.
+line, or several pictures. EXAMPLES is a folder of class folders, a CSV file with path and label, an
+edited predictions.csv, a sorted folder, a labeling project, or an export of Hugging Face or Label
+Studio. To correct a sorting, drag pictures to the right folder of DIR and give the same command.
 
 DIR gets one folder per class, _unknown for pictures of none of the classes, _unsure for doubtful
 ones, predictions.csv, and the contact sheet index.html. Pictures are linked there (hard links or
@@ -23,7 +25,7 @@ Each may be followed by options, as in efficientnet-lite2:mirror=true.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -34,6 +36,7 @@ from protorect.cli.output import check_outputs, print_list
 from protorect.cli.progress import progress_bar
 from protorect.embedding.sources import DEFAULT_SOURCE
 from protorect.embedding.sources.onnx import OnnxOptions
+from protorect.labeling.examples import find_examples
 from protorect.sorting.sort import SortOptions, SortResult, sort_into, watch
 from protorect.uncertainty.thresholds import Thresholds
 
@@ -44,7 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
     add("pictures", metavar="PICTURES", nargs="+")
-    add("--examples", required=True, metavar="EXAMPLES", help="labeled pictures")
+    add(
+        "--examples",
+        required=True,
+        action="append",
+        metavar="EXAMPLES",
+        help="labeled pictures; repeatable, a later one counts more",
+    )
+    add("--nested", action="store_true", help="EXAMPLES/cat/any/1.jpg is an example of cat, too")
     add("--out", required=True, type=Path, metavar="DIR", help="where they are sorted to")
     modes = parser.add_mutually_exclusive_group()
     mode = partial(modes.add_argument, dest="mode", action="store_const", default="link")
@@ -84,7 +94,8 @@ def run(options: argparse.Namespace) -> int:
         "precision": options.precision,
         "device": options.device,
     }
-    arguments = (options.pictures, options.examples, options.out, sort_options)
+    examples = find_examples(options.examples, nested=options.nested)
+    arguments = (options.pictures, examples, options.out, sort_options)
     if options.watch:
         with closing(watch(*arguments, **classifier_options)) as results:
             return _watch(results, options)
@@ -117,6 +128,14 @@ def _by_kind(result: SortResult) -> list[tuple[str, int]]:
     return Counter(file.kind for file in result.skipped).most_common()
 
 
+def _changed(changes: Sequence[tuple[str, str, int]]) -> str:
+    """What is in another folder than after the last sorting."""
+    count = sum(number for _, _, number in changes)
+    parts = [f"{number} {old} -> {new}" for old, new, number in changes[:MOST_NAMED]]
+    more = ", ..." if len(changes) > MOST_NAMED else ""
+    return f"{count} picture{'s' if count > 1 else ''} changed: {', '.join(parts)}{more}"
+
+
 def _report(result: SortResult, options: argparse.Namespace) -> None:
     """Print where the pictures went, and write the requested copy of the predictions."""
     out = options.out
@@ -124,16 +143,21 @@ def _report(result: SortResult, options: argparse.Namespace) -> None:
     notes = [
         (result.finished, "left by an interruption, now in their place"),
         *((count, f"skipped: {kind}") for kind, count in _by_kind(result)),
+        (result.corrections, "moved by hand since the last sorting, now examples"),
         (len(result.examples), "already among the examples, labeled as such"),
         (result.replaced_links["hard link"], "hard links, as symbolic links cannot be made here"),
         (result.replaced_links["copy"], "copies, as links cannot be made here"),
     ]
+    for notice in result.notices:
+        print(notice)
     for count, what in notes:
         if count:
             print(f"{count} {what}")
     counts = Counter(placement.prediction.folder for placement in result.folder.placements)
     for folder in sorted(counts, key=lambda folder: (folder.startswith("_"), folder)):
         print(f"{counts[folder]:7} {folder}")
+    if result.changes:
+        print(_changed(result.changes))
     if result.evaluation is not None:
         print("\n".join(result.evaluation.summary()))
         for true, label, pictures in result.evaluation.confused:

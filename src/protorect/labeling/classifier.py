@@ -18,7 +18,13 @@ from protorect.embedding.sources.embedder import described
 from protorect.errors import DataError, naming
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
-from protorect.labeling.examples import Examples, ExampleSource, find_examples, readable_labels
+from protorect.labeling.examples import (
+    Examples,
+    ExampleSource,
+    check_classes,
+    find_examples,
+    readable_labels,
+)
 from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction
 from protorect.labeling.predictions import Predictions
 from protorect.methods import method as checked_method
@@ -29,6 +35,7 @@ KIND = "image-classifier"  # of a saved file
 _SAVED = {"source": str, "classes": [str], "contents": [str], "method": {str, None}}
 _SAVED |= {"unknown": object, "unsure": object}  # which Thresholds checks
 _SAVED |= {"precision?": str}  # older files lack it
+_SAVED |= {"of_no_class?": [str]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +76,8 @@ class ImageClassifier:
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     problems: tuple[FailedPicture, ...] = ()  # examples that could not be read
     cache: PathLike | None = None  # the folder of cached features
+    unknown: frozenset[bytes] = frozenset()  # SHA-256 of examples that are of none of the classes
+    notices: tuple[str, ...] = ()  # what a person should know of the examples
 
     @classmethod
     def from_examples(
@@ -88,8 +97,9 @@ class ImageClassifier:
         Parameters
         ----------
         examples
-            A folder of class folders, a CSV file with path and label, or lists of pictures by
-            label.
+            A folder of class folders, a CSV file with path and label, a labeling project, lists of
+            pictures by label, or a list of those, of which a later one counts more. Pictures with
+            the label `_unknown` are of none of the classes.
         source
             The network: a run, a file of weights, a pretrained network, `onnx:PATH`, `hf:NAME`.
         method
@@ -108,24 +118,29 @@ class ImageClassifier:
         if method is not None:
             checked_method(method)
         thresholds = checked_thresholds(thresholds)
-        found = examples if isinstance(examples, Examples) else find_examples(examples)
+        found = find_examples(examples)
+        check_classes(found)
         embedder = load_embedder(source, precision=precision, device=device)
         folder = cache_folder(cache)
         with FeatureCache(folder) as features:
             embedded = embed_pictures(found.pictures, embedder, features, progress)
         positions = {name: position for position, name in enumerate(found.classes)}
-        labels = [positions[label] for label in readable_labels(found, embedded)]
+        names, notices = readable_labels(found, embedded)
+        places = [place for place, name in enumerate(names) if name != UNKNOWN]
+        unknown = (embedded.contents[i] for i, name in enumerate(names) if name == UNKNOWN)
         return cls(
             embedder,
             os.fspath(source),
-            embedded.features,
-            np.array(labels, np.int64),
-            embedded.contents,
+            embedded.features[places] if len(places) < len(names) else embedded.features,
+            np.array([positions[names[place]] for place in places], np.int64),
+            tuple(embedded.contents[place] for place in places),
             found.classes,
             method,
             thresholds,
             embedded.problems,
             folder,
+            frozenset(unknown),
+            (*found.notices, *notices),
         )
 
     def predict(
@@ -179,7 +194,9 @@ class ImageClassifier:
                 *(column.tolist() for column in columns), strict=True
             ):
                 label = folder = self.classes[best]
-                if familiarity < thresholds.unknown:
+                if embedded.contents[i] in self.unknown:
+                    familiarity = 0.0
+                if embedded.contents[i] in self.unknown or familiarity < thresholds.unknown:
                     folder = UNKNOWN
                 elif probability < thresholds.unsure:
                     folder = UNSURE
@@ -190,7 +207,11 @@ class ImageClassifier:
         return Predictions(
             tuple(rows[i] for i in range(len(files))),
             embedded.problems,
-            tuple(files[i] for i in copies),
+            tuple(
+                file
+                for file, content in zip(files, embedded.contents, strict=True)
+                if content in known or content in self.unknown
+            ),
             self.classes,
             method,
             tuple(content.hex() for content in embedded.contents),
@@ -209,6 +230,7 @@ class ImageClassifier:
             "method": self.method,
             "unknown": float(self.thresholds.unknown),
             "unsure": float(self.thresholds.unsure),
+            "of_no_class": sorted(content.hex() for content in self.unknown),
         }
         tensors = {
             "support": torch.from_numpy(self.support),
@@ -260,13 +282,15 @@ class ImageClassifier:
         return cls(**fields)
 
 
-def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any) -> Predictions:
+def sort_images(
+    examples: ExampleSource | Examples, pictures: PictureSource, **options: Any
+) -> Predictions:
     """Label pictures from a few examples; no file is touched.
 
     Parameters
     ----------
     examples
-        A folder of class folders, a CSV file with path and label, or lists of pictures by label.
+        As in `ImageClassifier.from_examples`.
     pictures
         A folder, a pattern, a list file, a picture, or several of those.
     options
@@ -289,7 +313,7 @@ def sort_images(examples: ExampleSource, pictures: PictureSource, **options: Any
     >>> scratch.cleanup()
     """
     known = find_examples(examples)
-    found = find_pictures(pictures).without(files=[picture.file for picture in known.pictures])
+    found = find_pictures(pictures).without(files=known.apart)
     if not found.pictures:
         raise DataError("there is no picture to sort.")
     return ImageClassifier.from_examples(known, **options).predict(found)
@@ -323,4 +347,5 @@ def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> d
         "classes": classes,
         "method": config["method"],
         "thresholds": Thresholds(config["unknown"], config["unsure"]),
+        "unknown": frozenset(map(bytes.fromhex, config.get("of_no_class", ()))),
     }

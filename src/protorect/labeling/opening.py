@@ -17,13 +17,15 @@ from protorect._utils.text import printable
 from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
 from protorect.errors import DataError
 from protorect.images.find import PictureSource
-from protorect.images.stored import PathLike, StoredPicture
+from protorect.images.stored import PathLike
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.class_names import check_is_new, checked_class_name
+from protorect.labeling.corrections import SortedPictures
 from protorect.labeling.engine import Engine
 from protorect.labeling.examples import Examples, ExampleSource, find_examples
 from protorect.labeling.picture_store import PictureStore
-from protorect.labeling.placements import journal_files, load_plans
+from protorect.labeling.placements import journal_files
+from protorect.labeling.prediction import UNKNOWN
 from protorect.labeling.project import (
     FEATURES,
     JOURNAL,
@@ -75,7 +77,7 @@ class Opened:
 def open_project(
     root: Path,
     pictures: PictureSource | None,
-    examples: ExampleSource | None,
+    examples: ExampleSource | Examples | None,
     options: Options,
 ) -> Opened:
     """Open a project, making it if it does not exist yet."""
@@ -106,6 +108,7 @@ def open_project(
         project = Project(root)
         write_writer(project.home, options.address)
         notices = _update(project, sources, found, options)
+        notices += found.notices if found is not None else ()
         opened = _opened(project, options, notices)
         try:
             if found is not None:
@@ -164,17 +167,13 @@ def _first_pictures(
 
 def _from_sorted(root: Path) -> tuple[tuple[str, ...], Examples]:
     """Pictures and examples of a folder that `protorect sort` made."""
-    plans = load_plans(root)
+    plans = SortedPictures.load(root).plans
     sources = [
         str(root.absolute() / one.target) if plan.mode == "move" else one.prediction.path
         for plan in plans
         for one in plan.placements
     ]
-    known = [(StoredPicture.from_file(file), label) for file, label in plans[-1].examples]
-    present = [(picture, label) for picture, label in known if not picture.error]
-    labels = tuple(label for _, label in present)
-    pictures = tuple(picture for picture, _ in present)
-    return tuple(sources), Examples(pictures, labels, tuple(sorted(set(labels))))
+    return tuple(dict.fromkeys(sources)), find_examples(root, least=0)
 
 
 def _with_examples(entries: list[Listed], found: Examples | None) -> list[Listed]:
@@ -192,7 +191,7 @@ def _with_examples(entries: list[Listed], found: Examples | None) -> list[Listed
 def _check_names(found: Examples | None) -> None:
     """Raise if the class of an example cannot be one of a project."""
     names: list[str] = []
-    for label in found.classes if found is not None else ():
+    for label in found.classes if found is not None else ():  # without `_unknown`
         name = checked_class_name(label)
         check_is_new(name, names)
         names.append(name)
@@ -246,7 +245,8 @@ def _label_examples(engine: Engine, found: Examples) -> None:
     for picture, label in zip(found.pictures, found.labels, strict=True):
         number = numbers.get(picture.file)
         if number is not None and not engine.state.touched[number]:
-            labels.setdefault(checked_class_name(label), []).append(number)
+            name = label if label == UNKNOWN else checked_class_name(label)
+            labels.setdefault(name, []).append(number)
     labels = {label: list(np.unique(ids).tolist()) for label, ids in labels.items()}
     act: dict[str, Any] = {"kind": "label", "labels": [[name, ids] for name, ids in labels.items()]}
     if labels:

@@ -26,6 +26,7 @@ FOLDER = f"{OWN}/journal"
 FORMAT = 1
 MODES = ("link", "copy", "move")
 _HEAD = {"mode": set(MODES), "examples": [(Path, Path)], "method": str, "made_folder": bool}
+_LATER = {"corrections?": [Path], "left?": [Path]}  # which the first journals do not have
 # A prediction, then target, content and link of its placement.
 _ROW = (Path, Path, float, Path, float, float, Path, Path, str, Path)
 _REMEDY = "Nothing was touched. Repair it, or move the pictures by hand."
@@ -52,6 +53,8 @@ class Plan:
     placements: tuple[Placement, ...]
     name: str  # of the journal file, without its suffix; part of the names of temporary files
     network: str = ""  # name, precision and device; empty in older journals
+    corrections: tuple[str, ...] = ()  # targets that a person chose
+    left: tuple[str, ...] = ()  # targets of earlier plans that had to stay in the folder
 
 
 def journal_files(folder: Path) -> list[Path]:
@@ -72,9 +75,9 @@ def new_name(folder: Path) -> str:
 def write_plan(folder: Path, plan: Plan) -> None:
     """Write a plan to disk; when this returns it survives a power failure."""
     path = folder / FOLDER / f"{plan.name}.jsonl"
-    head = {"format": FORMAT, "mode": plan.mode, "examples": plan.examples}
+    head: dict[str, Any] = {"format": FORMAT, "mode": plan.mode, "examples": plan.examples}
     head |= {"method": plan.method, "made_folder": plan.made_folder, "network": plan.network}
-    lines = [json.dumps(head)]
+    lines = [json.dumps(head | {"corrections": plan.corrections, "left": plan.left})]
     lines += [json.dumps([*p.prediction, p.target, p.content, p.link]) for p in plan.placements]
     with written_whole(path) as temporary, temporary.open("w", encoding="ascii") as file:
         file.write("\n".join(lines) + "\n")
@@ -91,13 +94,14 @@ def _load(path: Path) -> Plan:
     try:
         mode, examples, method, made_folder = (checked(head, _HEAD)[name] for name in _HEAD)
         network = checked(head, {"network?": str}).get("network", "")
+        later = [tuple(checked(head, _LATER).get(key, ())) for key in ("corrections", "left")]
         pairs = tuple((file, label) for file, label in examples)
         placements = tuple(_placement(row) for row in lines)
     except DataError:
         raise
     except ValueError as error:
         raise damaged(path, str(error), _REMEDY) from error
-    return Plan(mode, pairs, method, made_folder, placements, path.stem, network)
+    return Plan(mode, pairs, method, made_folder, placements, path.stem, network, *later)
 
 
 def _placement(row: Sequence[Any]) -> Placement:

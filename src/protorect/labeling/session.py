@@ -14,7 +14,7 @@ from protorect.images.stored import PathLike, UnreadableError
 from protorect.images.thumbnail import browser_picture
 from protorect.labeling import audit as audits
 from protorect.labeling.background import BackgroundEmbedding
-from protorect.labeling.examples import ExampleSource
+from protorect.labeling.examples import Examples, ExampleSource
 from protorect.labeling.exporting import export_session, predictions_of
 from protorect.labeling.groups import cluster
 from protorect.labeling.listing import select, suggestions
@@ -98,7 +98,7 @@ class LabelingSession(SessionActs):
         cls,
         project: PathLike,
         pictures: PictureSource | None = None,
-        examples: ExampleSource | None = None,
+        examples: ExampleSource | Examples | None = None,
         *,
         source: PathLike | None = None,
         method: str | None = None,

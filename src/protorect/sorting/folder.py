@@ -19,6 +19,7 @@ from protorect._utils.text import printable
 from protorect.errors import DataError, OptionError, PartialError
 from protorect.images.find import FailedPicture
 from protorect.labeling import placements as journal
+from protorect.labeling.corrections import SortedPictures
 from protorect.labeling.placements import OWN, Placement, Plan
 from protorect.labeling.predictions import Predictions
 from protorect.sorting import previous_layout
@@ -69,7 +70,10 @@ class SortedFolder:
 
     def __init__(self, root: Path, made_folder: bool = False) -> None:
         self.root = root
-        self.plans = journal.load_plans(root)
+        pictures = SortedPictures.load(root)
+        self.recorded, self.plans = pictures.recorded, list(pictures.plans)
+        self.corrections = pictures.corrections
+        self._left = [target for plan in self.plans for target in plan.left]
         self.made_folder = self.plans[0].made_folder if self.plans else made_folder
 
     @property
@@ -98,18 +102,22 @@ class SortedFolder:
         examples: Iterable[tuple[str, str]],
         progress: Progress | None = None,
     ) -> tuple[list[FailedPicture], Counter[str]]:
-        """Write a plan and place its pictures.
+        """Write a plan and place its pictures; what a person put in its folder stays there.
 
         Returns the problems, and how many hard links and copies replace symbolic links.
         """
+        placements = tuple(self._placements(predictions))
+        chosen = {one.target for one in self.corrections}
         plan = Plan(
             mode,
             tuple(examples),
             predictions.method,
             self.made_folder,
-            tuple(self._placements(predictions)),
+            placements,
             journal.new_name(self.root),
             predictions.network,
+            tuple(one.target for one in placements if one.target in chosen),
+            tuple(self._left),
         )
         journal.write_plan(self.root, plan)
         self.plans.append(plan)
@@ -125,13 +133,16 @@ class SortedFolder:
             self.plans = []
         return problems
 
-    def empty(self, also_elsewhere: Container[str]) -> list[FailedPicture]:
+    def empty(self, predictions: Predictions) -> list[FailedPicture]:
         """Remove links and copies before the same pictures are sorted again.
 
-        A copy that was changed stays, and so does one whose original is gone or changed, unless its
-        SHA-256 is in `also_elsewhere`. Thumbnails stay, to be used again.
+        A copy that was changed stays, and so does one whose original is gone or changed, unless it
+        is among the pictures of `predictions`. What a person put into the folder that is predicted
+        stays, too. Thumbnails stay, to be used again.
         """
-        problems = self._put_back(None, also_elsewhere)
+        kept = set(self._chosen(predictions).values())
+        problems = self._put_back(None, set(predictions.contents), kept)
+        self._left += [os.path.relpath(path, self.root) for path, _ in problems]
         for path in journal.journal_files(self.root):
             path.unlink()
         self.plans = []
@@ -160,12 +171,32 @@ class SortedFolder:
                 os.rename(path, self.root / self._free_name("", f"edited {name}", set()))
 
     def _placements(self, predictions: Predictions) -> Iterator[Placement]:
+        chosen = self._chosen(predictions)
         taken = {placement.target.casefold() for placement in self.placements}
-        for row, content in zip(predictions.rows, predictions.contents, strict=True):
-            target = self._free_name(row.folder, os.path.basename(row.path), taken)
+        pictures = zip(predictions.rows, predictions.contents, strict=True)
+        for position, (row, content) in enumerate(pictures):
+            target = chosen.get(position)
+            if target is None or target.casefold() in taken:
+                target = self._free_name(row.folder, os.path.basename(row.path), taken)
             taken.add(target.casefold())
             link = os.readlink(row.path) if os.path.islink(row.path) else ""
             yield Placement(row, target, content, link)
+
+    def _chosen(self, predictions: Predictions) -> dict[int, str]:
+        """Where a person put the pictures at these places of the predictions."""
+        waiting: dict[tuple[str, str], list[int]] = {}
+        pictures = zip(predictions.rows, predictions.contents, strict=True)
+        for position, (row, content) in enumerate(pictures):
+            waiting.setdefault((content, row.folder), []).append(position)
+        chosen: dict[int, str] = {}
+        for one in self.corrections:
+            places = waiting.get((one.content, one.label), [])
+            same = [position for position in places if predictions.rows[position].path == one.file]
+            if one.is_label and places:
+                position = (same or places)[0]
+                places.remove(position)
+                chosen[position] = one.target
+        return chosen
 
     def _free_name(self, folder: str, name: str, taken: set[str]) -> str:
         """`folder/name`, or `folder/name (2)` and so on where that is taken."""
@@ -200,10 +231,18 @@ class SortedFolder:
         return problems, replaced_links
 
     def _put_back(
-        self, progress: Progress | None, also_elsewhere: Container[str] = ()
+        self,
+        progress: Progress | None,
+        also_elsewhere: Container[str] = (),
+        kept: Container[str] = (),
     ) -> list[FailedPicture]:
         problems = []
-        pairs = [(placement, plan) for plan in self.plans for placement in plan.placements]
+        pairs = [
+            (placement, plan)
+            for plan in self.plans
+            for placement in plan.placements
+            if placement.target not in kept
+        ]
         for done, (placement, plan) in enumerate(reversed(pairs), 1):
             target = self.root / placement.target
             try:

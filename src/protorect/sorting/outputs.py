@@ -9,7 +9,7 @@ from protorect._utils.text import printable
 from protorect.images.find import FailedPicture
 from protorect.labeling.exports import export
 from protorect.labeling.exports.csv import table_text
-from protorect.labeling.prediction import Prediction, rounded
+from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction, rounded
 from protorect.report.plots.accuracy import confusion_plot
 from protorect.report.style import standalone_svg
 from protorect.sorting.contact_sheet import contact_sheet, make_thumbnails
@@ -33,9 +33,9 @@ def write_outputs(
     """
     folder.clear(OUTPUTS)
     rows = [(rounded(one.prediction), printable(one.target)) for one in folder.placements]
-    table = table_text(
-        (*Prediction._fields, "placed", "ood"), ((*row, target, row.ood) for row, target in rows)
-    )
+    lines = ((*row, target, row.ood, _status(row), row.label) for row, target in rows)
+    header = (*Prediction._fields, "placed", "ood", "status", "predicted")
+    table = table_text(header, lines)
     _write(folder, "predictions.csv", table)
     if parquet:
         with folder.output("predictions.parquet") as path:
@@ -43,7 +43,8 @@ def write_outputs(
     if problems:
         errors = ((printable(path), reason) for path, reason in problems)
         _write(folder, "errors.csv", table_text(FailedPicture._fields, errors))
-    classes = sorted({label for plan in folder.plans for _, label in plan.examples})
+    labels = {label for plan in folder.plans for _, label in plan.examples}
+    classes = sorted(labels - {UNKNOWN})
     evaluation, plot = None, ""
     if evaluate:
         evaluation = evaluate_placements(folder.placements, classes)
@@ -62,6 +63,13 @@ def write_outputs(
         page = contact_sheet(folder.placements, classes, examples, THUMBNAILS, evaluation, plot)
         _write(folder, "index.html", page)
     return evaluation
+
+
+def _status(row: Prediction) -> str:
+    """What is known of a label; a person may write `accepted` instead."""
+    if row.folder == row.label and not row.runner_up:
+        return "example"  # it has the content of one
+    return {UNKNOWN: "unknown", UNSURE: "unsure"}.get(row.folder, "proposed")
 
 
 def _write(folder: SortedFolder, name: str, text: str) -> None:

@@ -24,7 +24,15 @@ from protorect.images.find import (
 )
 from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.classifier import ImageClassifier
-from protorect.labeling.examples import ExampleSource, find_examples
+from protorect.labeling.examples import (
+    Examples,
+    ExampleSource,
+    check_classes,
+    find_examples,
+    merged,
+)
+from protorect.labeling.examples.found import Found
+from protorect.labeling.examples.sorted_folder import correction_examples, given_examples
 from protorect.labeling.exports import check_format
 from protorect.labeling.predictions import Predictions
 from protorect.sorting.evaluation import Evaluation
@@ -64,12 +72,16 @@ class SortResult:
     skipped: tuple[SkippedFile, ...] = ()  # files that are no pictures
     # Symbolic links that the system did not make, by what was made: "hard link" or "copy".
     replaced_links: Counter[str] = field(default_factory=Counter)
+    notices: tuple[str, ...] = ()  # what a person should know of the examples
+    corrections: int = 0  # pictures that a person put into a folder since the last sorting
+    # How many pictures are in another folder than after the last sorting, the most first.
+    changes: tuple[tuple[str, str, int], ...] = ()
     evaluation: Evaluation | None = None
 
 
 def sort_into(
     pictures: PictureSource,
-    examples: ExampleSource,
+    examples: ExampleSource | Examples,
     out: PathLike,
     options: SortOptions,
     **classifier_options: Any,
@@ -86,7 +98,7 @@ def sort_into(
 
 def watch(
     pictures: PictureSource,
-    examples: ExampleSource,
+    examples: ExampleSource | Examples,
     out: PathLike,
     options: SortOptions,
     **classifier_options: Any,
@@ -125,7 +137,7 @@ class Sorter:
         self,
         folder: SortedFolder,
         pictures: PictureSource,
-        examples: ExampleSource,
+        examples: ExampleSource | Examples,
         options: SortOptions,
         **classifier_options: Any,
     ) -> None:
@@ -135,10 +147,12 @@ class Sorter:
                 f"put them back first: protorect undo {folder.root}."
             )
         self.folder, self.pictures, self.options = folder, pictures, options
-        self.examples = find_examples(examples)
+        self.examples = _with_corrections(folder, find_examples(examples))
+        check_classes(self.examples)
         check_folder_names(self.examples.classes)
         if options.parquet:
             check_format("parquet")
+        self.find(again=True)  # wrong names are reported before anything is embedded
         with options.progress_of("examples") as progress:
             self.classifier = ImageClassifier.from_examples(
                 self.examples, progress=progress, **classifier_options
@@ -170,7 +184,7 @@ class Sorter:
             if not sorted_before:
                 raise
             found = FoundPictures(())  # a pattern that no longer matches anything: all were moved
-        found = found.without(self.folder.root, [one.file for one in self.examples.pictures])
+        found = found.without(self.folder.root, self.examples.apart)
         new = tuple(one for one in found.pictures if one.file not in sorted_before)
         return replace(found, pictures=new)
 
@@ -185,7 +199,8 @@ class Sorter:
         """
         folder, options = self.folder, self.options
         result = result or SortResult(folder, described(self.classifier.embedder))
-        result.skipped = found.skipped
+        result.skipped, result.notices = found.skipped, self.classifier.notices
+        result.corrections = sum(one.is_new and one.is_label for one in folder.corrections)
         if found.pictures:
             before = [] if replaces else folder.placements
             in_folder = [StoredPicture.from_file(folder.root / one.target) for one in before]
@@ -195,8 +210,9 @@ class Sorter:
             predictions = _of_files(everything, {picture.file for picture in found.pictures})
             result.examples = predictions.examples
             result.problems += [*self.classifier.problems, *predictions.problems]
+            result.changes = _changes(folder, predictions)
             if replaces:
-                result.problems += folder.empty(set(predictions.contents))
+                result.problems += folder.empty(predictions)
             files = [picture.file for picture in self.examples.pictures]
             labeled = zip(files, self.examples.labels, strict=True)
             with options.progress_of(options.mode) as progress:
@@ -214,6 +230,30 @@ class Sorter:
                     progress=progress,
                 )
         return result
+
+
+def _with_corrections(folder: SortedFolder, given: Examples) -> Examples:
+    """The examples, and what a person moved in the folder before and since the last sorting.
+
+    Corrections without the examples of their sorting are completed by those of the last one.
+    """
+    earlier = [Found(correction_examples(folder.corrections, new=False))]
+    if not given.complete:
+        earlier.insert(0, Found(given_examples(folder.root)))
+    since = Found(correction_examples(folder.corrections, new=True))
+    return merged([*earlier, *given.as_sources(), since])
+
+
+def _changes(folder: SortedFolder, predictions: Predictions) -> tuple[tuple[str, str, int], ...]:
+    """From which folder to which pictures have changed, and how many, the most first."""
+    before = {
+        one.prediction.path: one.prediction.folder
+        for plan in folder.recorded
+        for one in plan.placements
+    }
+    pairs = ((before.get(row.path, row.folder), row.folder) for row in predictions.rows)
+    counts = Counter((old, new) for old, new in pairs if old != new)
+    return tuple((old, new, count) for (old, new), count in counts.most_common())
 
 
 def _of_files(predictions: Predictions, files: set[str]) -> Predictions:

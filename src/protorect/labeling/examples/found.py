@@ -1,0 +1,100 @@
+"""What the readers of examples return."""
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from protorect.errors import DataError
+from protorect.images.stored import StoredPicture
+from protorect.labeling.prediction import UNKNOWN, UNSURE
+
+CHECKED = ("example", "accepted")  # a status of what a person has said
+_ESCAPED = re.compile(r"\\x([89a-f][0-9a-f])")
+
+
+class Example(NamedTuple):
+    """A picture that a person labeled."""
+
+    picture: StoredPicture
+    label: str  # a class, or `_unknown`
+    sorted_too: bool = False  # a corrected picture, which is sorted like the others
+
+
+class Found(NamedTuple):
+    """The examples of one source."""
+
+    examples: list[Example]
+    empty: tuple[str, ...] = ()  # classes without an example
+    notices: tuple[str, ...] = ()
+    complete: bool = True  # False: corrections of a sorting, without the examples of that
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table of pictures; what its table does not have is empty."""
+
+    where: str  # file and line, for messages
+    path: str
+    label: str
+    status: str = ""  # example, accepted, or anything else if nobody has checked it
+    predicted: str = ""  # the label as it was predicted
+    folder: str = ""
+    runner_up: str = ""
+    placed: str = ""  # where the picture was placed, relative to the table
+
+    def is_checked(self) -> bool:
+        """Whether a person has given or accepted the label."""
+        if self.status.strip().lower() in CHECKED:
+            return True
+        if self.predicted:
+            return self.label != self.predicted
+        if self.folder in (UNKNOWN, UNSURE):
+            return self.label in (self.runner_up, UNKNOWN)
+        return bool(self.folder) and self.label != self.folder
+
+    def said(self) -> str | None:
+        """The label that a person gave; None if nobody has checked it."""
+        if self.placed and self.folder and self.folder != self.placed.split("/")[0]:
+            return None if self.folder == UNSURE else self.folder
+        if not self.label:
+            return UNKNOWN if self.status == "unknown" else None
+        return self.label if self.is_checked() and self.label != UNSURE else None
+
+
+def example_of(row: Row, label: str, root: str, sorted_too: bool = False) -> Example:
+    """The example of a line; DataError with file and line if there is no such picture."""
+    if not label:
+        raise DataError(f"{row.where}: {row.path} has no label.")
+    picture = _find(row, root)
+    if picture.error:
+        raise DataError(f"{row.where}: {picture.path}: {picture.error}.")
+    return Example(picture, label, sorted_too)
+
+
+def checked_rows(rows: Iterable[Row], root: str) -> list[Example]:
+    """Those rows of a table of predictions that a person has changed or accepted."""
+    return [
+        example_of(row, label, root, sorted_too=True)
+        for row in rows
+        if (label := row.said()) is not None
+    ]
+
+
+def _find(row: Row, root: str) -> StoredPicture:
+    """The picture of a line: its path, relative to `root`, or where it was moved."""
+    names = [row.path, _escaped(row.path), row.path.replace("\\", "/"), row.placed]
+    if not row.path.isascii():
+        # A name on disk need not be Unicode, whatever the encoding of the table is.
+        names.append(os.fsdecode(row.path.encode("latin-1", "replace")))
+    pictures = [
+        StoredPicture.from_file(os.path.join(root, name), row.path)
+        for name in dict.fromkeys(filter(None, names))
+    ]
+    return next((one for one in pictures if not one.error), pictures[0])
+
+
+def _escaped(name: str) -> str:
+    """A file name of which `printable` has written bytes as escapes."""
+    return _ESCAPED.sub(lambda match: chr(0xDC00 + int(match[1], 16)), name)
