@@ -1,4 +1,4 @@
-"""A toy method, data set, backbone, export format and command, each added by one registration.
+"""A toy of everything that can be added, each by one registration.
 
 What CONTRIBUTING says is needed must be enough: nothing else is edited here.
 """
@@ -19,6 +19,9 @@ from protorect.datasets.catalogue import DATASETS, dataset_of_table
 from protorect.datasets.layouts import DatasetPictures, group_by_class
 from protorect.errors import ProtorectError
 from protorect.images.archives import list_pictures
+from protorect.images.stored import StoredPicture
+from protorect.labeling import examples
+from protorect.labeling.examples.found import Example, Found
 from protorect.labeling.exports import FORMATS
 from protorect.labeling.prediction import Prediction
 from protorect.labeling.predictions import Predictions
@@ -115,6 +118,22 @@ def test_an_export_format(tmp_path, monkeypatch, add_module):
     predictions = Predictions((row,), (), (), ("cat", "dog"), "cspn", ("",))
     predictions.export(tmp_path / "labels.txt", "toy-labels")
     assert (tmp_path / "labels.txt").read_text() == "cat\n"
+
+
+def test_a_reader_of_examples(tmp_path, monkeypatch, add_module):
+    for name in ("cat.png", "dog.png"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "toy.txt").write_bytes(b"TOY")
+
+    def read(path, nested):
+        pictures = (StoredPicture.from_file(tmp_path / name) for name in ("cat.png", "dog.png"))
+        return Found([Example(picture, picture.path[-7:-4]) for picture in pictures])
+
+    add_module(
+        "protorect.labeling.examples.toy", recognises=lambda path, head: head == b"TOY", read=read
+    )
+    monkeypatch.setattr(examples, "READERS", ("toy", *examples.READERS))
+    assert examples.find_examples(tmp_path / "toy.txt").labels == ("cat", "dog")
 
 
 def test_a_command(monkeypatch, add_module, capsys):

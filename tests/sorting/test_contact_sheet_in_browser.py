@@ -47,6 +47,21 @@ def test_pictures_are_loaded_lazily(browser):
     assert browser.errors == []
 
 
+def test_the_least_sure_come_first_and_the_classes_stay_in_sight(browser):
+    names = "[...document.querySelectorAll('.group .tile img')].map(i => i.alt).join()"
+    before = browser.run(names)
+    change = "order.value = '{}'; order.dispatchEvent(new Event('change'))"
+    browser.run(change.format("least"))
+    first = "document.querySelector('.group .grid')"
+    percents = f"[...{first}.querySelectorAll('.caption')].map(c => parseInt(c.textContent))"
+    assert browser.run(f"{percents}.every((p, i, all) => !i || all[i - 1] <= p)")
+    assert browser.run(f"tiles[0] === {first}.firstElementChild")
+    browser.run(change.format("surest"))
+    assert browser.run(names) == before
+    browser.run("scrollTo(0, document.body.scrollHeight)")
+    assert browser.run("document.querySelector('nav').getBoundingClientRect().top") == 0
+
+
 def test_arrow_keys_move_the_focus(browser):
     browser.press("ArrowRight")
     first = browser.run(FOCUS)

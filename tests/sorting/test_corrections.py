@@ -218,6 +218,27 @@ def test_the_later_of_two_sources_counts_and_that_is_said(colors, tmp_path, caps
     assert "copy.png is the same picture as red/1.png; it is green and no longer red" in printed
 
 
+def test_an_export_has_the_corrections(colors, tmp_path):
+    assert sort(colors) == 0
+    (colors.out / "_unknown").mkdir()
+    (colors.out / "red" / "p0.png").rename(colors.out / "blue" / "p0.png")
+    (colors.out / "red" / "p1.png").rename(colors.out / "_unknown" / "p1.png")
+    for again in range(2):
+        file = tmp_path / f"{again}.csv"
+        assert main(["export", str(colors.out), "--format", "csv", "--out", str(file)]) == 0
+        with file.open(newline="") as opened:
+            lines = {os.path.basename(row["path"]): row for row in csv.DictReader(opened)}
+        assert (lines["p0.png"]["label"], lines["p0.png"]["status"]) == ("blue", "example")
+        assert (lines["p1.png"]["folder"], lines["p1.png"]["status"]) == ("_unknown", "unknown")
+        assert sort(colors) == 0
+
+
+def test_labels_that_differ_in_case_only_are_refused(colors, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(f"path,label\n{colors.pictures}/red/0.png,RED\n")
+    assert sort(colors, examples=[colors.examples, tmp_path / "t.csv"]) == 2
+    assert "'RED' and 'red' differ in upper and lower case only" in capsys.readouterr().err
+
+
 def test_wrong_names_of_pictures_are_reported_before_anything_is_embedded(colors, monkeypatch):
     from protorect.labeling import classifier
 

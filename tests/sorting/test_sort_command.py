@@ -34,7 +34,10 @@ def table(colors, name="predictions.csv"):
 def test_sorted_and_undone(colors, mode, capsys):
     before = colors.tree()
     assert sort(colors, mode, "--unknown", "0", "--unsure", "0") == 0
-    assert "8 red" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "8 red" in printed
+    assert "expected accuracy in the class folders" in printed
+    assert "labels that would help most:" in printed
     rows = table(colors)
     assert len(rows) == 24
     for row in rows:

@@ -162,6 +162,8 @@ def _report(result: SortResult, options: argparse.Namespace) -> None:
         print("\n".join(result.evaluation.summary()))
         for true, label, pictures in result.evaluation.confused:
             print(f"{len(pictures):7} {true} taken for {label}")
+    if result.advice is not None:
+        print("\n".join(result.advice.sentences()))
     print(out / "index.html" if (out / "index.html").exists() else out)
     problems = [f"{path}: {reason}" for path, reason in result.problems]
     print_list("could not be used", problems, MOST_NAMED, f"in {out / 'errors.csv'}")

@@ -11,9 +11,10 @@ from protorect.embedding.sources import DEFAULT_SOURCE
 from protorect.errors import DataError, OptionError
 from protorect.images.find import FailedPicture
 from protorect.images.stored import PathLike
+from protorect.labeling.corrections import SortedPictures
 from protorect.labeling.engine import Engine
+from protorect.labeling.examples import find_examples
 from protorect.labeling.exports import CHECKED, ExportOptions, Labeled, Rows, export, format_module
-from protorect.labeling.placements import load_plans
 from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction
 from protorect.labeling.predictions import Predictions
 from protorect.labeling.project import EXPORTS
@@ -106,19 +107,19 @@ def export_sorted(
     network: str | None = None,
     options: dict[str, Any],
 ) -> Exported:
-    """Export the pictures of a folder that `protorect sort` made, as they were sorted.
+    """Export the pictures of a folder that `protorect sort` made, with the corrections since.
 
     `network` is the one of a classifier: the folder does not say with which it was sorted.
     """
     format_module(format)
-    plans = load_plans(root)
+    found = find_examples(root, least=0)
     rows = [
-        Labeled(Prediction(file, label, 1.0, "", 1.0, 1.0, label), "example")
-        for file, label in plans[-1].examples
-        if os.path.isfile(file)
+        Labeled(Prediction(picture.file, label, 1.0, "", 1.0, 1.0, label), "example")
+        for picture, label in zip(found.pictures, found.labels, strict=True)
+        if label != UNKNOWN
     ]
     known = {row.path for row in rows}
-    for plan in plans:
+    for plan in SortedPictures.load(root).plans:
         for one in plan.placements:
             moved = os.fspath(root.absolute() / one.target)
             file = moved if plan.mode == "move" else one.prediction.path

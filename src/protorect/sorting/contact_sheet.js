@@ -1,9 +1,10 @@
 "use strict";
 const find = document.getElementById("find");
 const doubtful = document.getElementById("doubtful");
+const order = document.getElementById("order");
 const large = document.getElementById("large");
 const groups = [...document.querySelectorAll(".group")];
-const tiles = [...document.querySelectorAll(".group .tile")];
+let tiles = [...document.querySelectorAll(".group .tile")];
 let open = null;
 
 const shown = () => tiles.filter((tile) => !tile.hidden);
@@ -23,6 +24,12 @@ function filter() {
     any ||= !group.hidden;
   }
   document.getElementById("none").hidden = any;
+}
+
+function reorder() {
+  // The page has every class with the surest first; the other order is its reverse.
+  for (const grid of document.querySelectorAll(".group .grid")) grid.append(...[...grid.children].reverse());
+  tiles = [...document.querySelectorAll(".group .tile")];
 }
 
 function show(tile) {
@@ -109,3 +116,5 @@ document.addEventListener("click", (event) => {
 large.addEventListener("close", () => open?.focus());
 find.addEventListener("input", filter);
 doubtful.addEventListener("change", filter);
+order.addEventListener("change", reorder);
+if (order.value === "least") reorder();

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from protorect.labeling.placements import Placement
 from protorect.labeling.prediction import UNKNOWN
 
-MOST_PAIRS = 5
+MOST_PAIRS, MOST_PAIRS_OF_MANY = 5, 20
+MANY = 40  # classes from which on the pairs replace the confusion matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,7 @@ class Evaluation:
     counts: NDArray[np.int64]  # (ways, ways) confusion matrix, one row per true class
     distractors: int  # pictures from a folder that is no class
     distractors_unknown: int
-    accepted: int  # pictures of the classes that were not set aside
+    accepted: int  # pictures that were not set aside, distractors included
     accepted_correct: int
     # The pairs most often confused: true class, label, and their pictures.
     confused: tuple[tuple[str, str, tuple[Placement, ...]], ...]
@@ -39,14 +40,15 @@ class Evaluation:
 
     @property
     def accepted_accuracy(self) -> float:
-        """Percent of the pictures that were not set aside whose label is correct."""
+        """Percent of the pictures in class folders that are in the right one."""
         return 100 * self.accepted_correct / max(self.accepted, 1)
 
     def summary(self) -> list[str]:
         """The figures in sentences."""
         lines = [
             f"accuracy {self.accuracy:.1f} % of {self.pictures} pictures",
-            f"{self.accepted} were not set aside, {self.accepted_accuracy:.1f} % of them right",
+            f"{self.accepted} were not set aside, {self.accepted_accuracy:.1f} % of them right"
+            + (", other folders' pictures counted as wrong" if self.distractors else ""),
         ]
         if self.distractors:
             share = 100 * self.distractors_unknown / self.distractors
@@ -84,6 +86,7 @@ def evaluate_placements(placements: Sequence[Placement], classes: Sequence[str])
         if true not in positions:
             distractors += 1
             unknown += row.folder == UNKNOWN
+            accepted += row.folder == row.label  # and wrong
             continue
         counts[positions[true], positions[row.label]] += 1
         if row.folder == row.label:
@@ -91,6 +94,7 @@ def evaluate_placements(placements: Sequence[Placement], classes: Sequence[str])
             correct += row.label == true
         if row.label != true:
             wrong.setdefault((true, row.label), []).append(placement)
-    pairs = sorted(wrong.items(), key=lambda pair: (-len(pair[1]), pair[0]))[:MOST_PAIRS]
+    pairs = sorted(wrong.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    pairs = pairs[: MOST_PAIRS_OF_MANY if len(classes) >= MANY else MOST_PAIRS]
     confused = tuple((true, label, tuple(pictures)) for (true, label), pictures in pairs)
     return Evaluation(tuple(classes), counts, distractors, unknown, accepted, correct, confused)

@@ -258,7 +258,14 @@ class SortedFolder:
 
 def check_folder_names(classes: Iterable[str]) -> None:
     """Raise OptionError if a label cannot be the name of a folder beside the outputs."""
+    known: dict[str, str] = {}
     for label in classes:
+        other = known.setdefault(label.casefold(), label)
+        if other != label:
+            raise OptionError(
+                f"the labels {printable(other)!r} and {printable(label)!r} differ in upper and "
+                "lower case only, and would be one folder on some systems; rename one of them."
+            )
         plain = label.strip() and not set(label) & set('/\\\0:*?"<>|\n\r\t')
         too_long = len(os.fsencode(label)) > _LONGEST_NAME
         reserved = label.casefold() in (*_RESERVED, "_unknown", "_unsure") or label.startswith(".")

@@ -13,7 +13,7 @@ from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction, rounded
 from protorect.report.plots.accuracy import confusion_plot
 from protorect.report.style import standalone_svg
 from protorect.sorting.contact_sheet import contact_sheet, make_thumbnails
-from protorect.sorting.evaluation import Evaluation, evaluate_placements
+from protorect.sorting.evaluation import MANY, Evaluation, evaluate_placements
 from protorect.sorting.folder import OUTPUTS, THUMBNAILS, SortedFolder
 
 
@@ -48,9 +48,10 @@ def write_outputs(
     evaluation, plot = None, ""
     if evaluate:
         evaluation = evaluate_placements(folder.placements, classes)
-        plot = confusion_plot(evaluation.counts, evaluation.classes)
         _write(folder, "evaluation.json", evaluation.json(folder.plans[-1].network))
-        _write(folder, "confusion.svg", standalone_svg(plot, "#444"))
+        if len(classes) < MANY:
+            plot = confusion_plot(evaluation.counts, evaluation.classes)
+            _write(folder, "confusion.svg", standalone_svg(plot, "#444"))
     if with_contact_sheet:
         examples = [
             (file, label, sha256_of_file(file))

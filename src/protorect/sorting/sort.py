@@ -35,6 +35,7 @@ from protorect.labeling.examples.found import Found
 from protorect.labeling.examples.sorted_folder import correction_examples, given_examples
 from protorect.labeling.exports import check_format
 from protorect.labeling.predictions import Predictions
+from protorect.sorting.advice import Advice, advise
 from protorect.sorting.evaluation import Evaluation
 from protorect.sorting.folder import SortedFolder, check_folder_names, open_folder
 from protorect.sorting.outputs import write_outputs
@@ -77,6 +78,7 @@ class SortResult:
     # How many pictures are in another folder than after the last sorting, the most first.
     changes: tuple[tuple[str, str, int], ...] = ()
     evaluation: Evaluation | None = None
+    advice: Advice | None = None
 
 
 def sort_into(
@@ -211,6 +213,7 @@ class Sorter:
             result.examples = predictions.examples
             result.problems += [*self.classifier.problems, *predictions.problems]
             result.changes = _changes(folder, predictions)
+            result.advice = advise(predictions, embedded, len(self.classifier.labels))
             if replaces:
                 result.problems += folder.empty(predictions)
             files = [picture.file for picture in self.examples.pictures]
