@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -89,7 +90,9 @@ def extra_bytes(work: Callable[[], object]) -> int:
 def extra_bytes_of_all(work: Callable[[], object], every: float = 0.02) -> int:
     """The rise of the memory of this process and its children during a call.
 
-    Memory that several processes share counts once. It is sampled at intervals of `every` seconds.
+    Memory that several processes share counts once. It is sampled at intervals of `every` seconds;
+    a rise counts if it lasts for two samples, as a child that has just been forked is read as if
+    it had all the memory of its parent again.
     """
     before, samples, done = _proportional_of_all(), [0], threading.Event()
 
@@ -104,7 +107,8 @@ def extra_bytes_of_all(work: Callable[[], object], every: float = 0.02) -> int:
     finally:
         done.set()
         watcher.join()
-    return max(0, max(samples) - before)
+    lasting = [min(pair) for pair in pairwise(samples)]
+    return max(0, max(lasting, default=0) - before)
 
 
 def _proportional_of_all() -> int:

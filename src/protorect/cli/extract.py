@@ -41,7 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Extract, and print the path of the features."""
     embedder = load_embedder(options.source, precision=options.precision, device=options.device)
-    print(described(embedder), file=sys.stderr)
     with progress_bar("pictures") as progress:
         done = extract(
             embedder,
@@ -52,6 +51,7 @@ def run(options: argparse.Namespace) -> None:
             cache=options.cache or not options.no_cache,
             progress=progress,
         )
+    print(described(embedder), file=sys.stderr)
     if done.resumed:
         print(f"resumed after {done.resumed} pictures", file=sys.stderr)
     if done.inverted:

@@ -14,7 +14,7 @@ from PIL import ExifTags, Image
 from protorect._utils.memory import return_freed_memory
 from protorect.errors import ProtorectError
 from protorect.images.memory import PIXELS, VARIABLE
-from protorect.images.open import decode_smaller, memory_to_decode, open_picture
+from protorect.images.open import NO_PICTURE, decode_smaller, memory_to_decode, open_picture
 from protorect.images.stored import Box, UnreadableError
 
 _UPRIGHT = {  # EXIF orientation: what turns the picture upright
@@ -205,6 +205,8 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Image.DecompressionBombError):
         return "more pixels than are read in this format"
     text = " ".join(str(error).split())
+    if "not identified" in text:  # it only begins like a picture
+        return NO_PICTURE
     if "truncated" in text.lower():
         return "truncated"
     return f"damaged ({text[:100] or type(error).__name__})"

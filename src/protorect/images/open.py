@@ -22,6 +22,7 @@ from PIL import (
 from protorect.images.formats import HEAD, picture_format
 from protorect.images.stored import UnreadableError
 
+NO_PICTURE = "not a picture in a format read here"
 MAX_PIXELS = 2**28  # 268 megapixels; the cameras of phones have up to 200
 _MAX_SCANS = 100  # of a progressive JPEG, which has about ten; each takes the time of a decoding
 
@@ -59,7 +60,7 @@ def open_picture(data: bytes) -> ImageFile.ImageFile:
     """Recognise a picture by its content and read its header; raises UnreadableError."""
     kind = picture_format(data[:HEAD])
     if kind is None:
-        raise UnreadableError("not a picture in a format read here")
+        raise UnreadableError(NO_PICTURE)
     opener = _heif_opener() if kind == "HEIF" else _OPENERS[kind]
     if kind == "JPEG2000":
         _check_size(*_codestream(data)[:2])

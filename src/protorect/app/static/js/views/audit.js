@@ -20,6 +20,7 @@ class AuditView {
 		this.audit = audit;
 		this.answers = new Map((audit.answers ?? []).map(answer => [answer.id, answer])); // id -> answer
 		this.estimate = audit.estimate ?? null;
+		this.sent = Promise.resolve(); // the last answer on its way
 		this.at = Math.max(
 			0,
 			audit.pictures.findIndex(picture => !this.answers.has(picture.id)),
@@ -73,19 +74,20 @@ class AuditView {
 		if (this.at < this.audit.pictures.length - 1) this.at += 1;
 		this.draw();
 		this.focus();
-		this.estimate = await write('POST', 'audit', { audit: this.audit.audit, answers: [answer], finish: false });
+		// In order, so that the last estimate is of all answers.
+		this.sent = this.sent.then(() => this.send([answer]));
+		this.estimate = await this.sent;
 		this.draw();
 		this.focus();
 	}
 
+	send(answers, more = {}) {
+		return write('POST', 'audit', { audit: this.audit.audit, answers, ...more });
+	}
+
 	async finish() {
-		const result = await write('POST', 'audit', {
-			audit: this.audit.audit,
-			answers: [],
-			finish: true,
-			act_id: identifier(),
-		});
-		await refreshAfterAudit(result);
+		await this.sent;
+		await refreshAfterAudit(await this.send([], { finish: true, act_id: identifier() }));
 		go('all');
 	}
 
