@@ -6,9 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
