@@ -62,9 +62,20 @@ def similarities(support, labels, unlabeled, samples, unknown=()):
         median, high = np.quantile(plain, [0.5, 0.84])
         floor = median - 2.5 * (high - median)
 
+    prototypes = [unit(m - center) for m in means]
+    if len(unlabeled):
+        rows = [unit(x - center) for x in unlabeled]
+        nearest = [int(np.argmax([row @ p for p in prototypes])) for row in rows]
+        joined = []
+        for n, prototype in enumerate(prototypes):
+            members = [row for row, way in zip(rows, nearest, strict=True) if way == n]
+            members.sort(key=lambda row: -(row @ prototype))
+            joined.append(unit(prototype + sum(members[: min(8, len(members) // 2)], 0 * center)))
+        prototypes = joined
+
     def own(x):
         row = unit(x - center)
-        found = max(row @ unit(m - center) for m in means)
+        found = max(row @ p for p in prototypes)
         return found - max([0.0, *(row @ unit(u - center) for u in unknown)])
 
     values = [own(x) for x in unlabeled]
@@ -74,5 +85,5 @@ def similarities(support, labels, unlabeled, samples, unknown=()):
         near = [j for j in np.argsort([-c for c in cosines]) if cosines[j] <= 1 - 1e-6][:10]
         neighbors = np.mean([values[j] for j in near]) if near else own(x)
         lacking = max(0.0, floor - max(x @ unit(m) for m in means))
-        found.append(0.5 * own(x) + 0.5 * neighbors - 5 * lacking)
+        found.append(0.4 * own(x) + 0.6 * neighbors - 5 * lacking)
     return np.array(found)

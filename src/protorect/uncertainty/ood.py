@@ -1,11 +1,12 @@
 """Similarity of samples to the classes, for out-of-distribution scores.
 
-The cosine with a class mean after the mean of all samples, the unlabeled ones included, has been
+The cosine with a prototype after the mean of all samples, the unlabeled ones included, has been
 subtracted: what all pictures of a set have in common says nothing about the classes, and samples of
-no class are rather on the other side. Half of the similarity is that of the nearest neighbors,
-because distractors are often similar to each other. Two things lower it: a plain cosine with the
-class means far below that of the unlabeled samples, and samples nearby that are known to be of no
-class.
+no class are rather on the other side. The most similar unlabeled samples of a class join its
+prototype, as in eq. (5): few examples show only a part of what a class looks like. A part of the
+similarity is that of the nearest neighbors, because distractors are often similar to each other. Two
+things lower it: a plain cosine with the class means far below that of the unlabeled samples, and
+samples nearby that are known to be of no class.
 """
 
 from dataclasses import dataclass, replace
@@ -22,10 +23,12 @@ from protorect.methods.rules import Rule, in_blocks
 from protorect.uncertainty.held_out import thinned
 
 NEIGHBORS = 10
-OWN_WEIGHT = 0.5  # of a sample itself in its similarity; the rest is its neighbors'
+OWN_WEIGHT = 0.4  # of a sample itself in its similarity; the rest is its neighbors'
+JOINING = 8  # unlabeled samples that join a prototype, at most half of those nearest to it
 FAR_WEIGHT = 5.0  # of what the plain cosine lacks
 _FAR = 2.5  # deviations below the median plain cosine at which that begins
-_CAUTION = 1.4  # factor of the deviation: similarities have longer tails than a normal distribution
+_CAUTION = 0.65  # factor of the deviation of the examples' similarities
+_FEW = 6.5  # how much more of it with few examples, over the square root of their number
 _ROWS, _PER_CLASS = 500, 15  # at most so many unlabeled samples are searched for neighbors
 _SAME = 1 - 1e-6  # the cosine of a sample with itself, but for rounding
 
@@ -86,6 +89,7 @@ def fit_similarity(
     ways = int(labels.max()) + 1
     some = unlabeled[thinned(len(unlabeled), max(_ROWS, _PER_CLASS * ways))]
     rows, rule = centered_rows(support, labels, some, unknown)
+    rule = replace(rule, prototypes=_rectified(rule.prototypes, rows))
     values = rule.own_similarity(rows[None], rows @ rule.prototypes.mT)
     rule = replace(rule, neighbors=rows[None], values=values)
     return rule, *_distribution(rule, support, labels)
@@ -120,6 +124,18 @@ def centered_rows(
     return normalize(unit - center, dim=-1), rule
 
 
+def _rectified(prototypes: Tensor, rows: Tensor) -> Tensor:
+    """Prototypes (1, ways, dim) that the most similar rows (n, dim) of each class have joined."""
+    cosines = rows @ prototypes[0].T
+    best, label = cosines.max(dim=-1) if len(rows) else (cosines[:, 0], cosines[:, 0].long())
+    joined = prototypes.clone()
+    for way in range(prototypes.shape[1]):
+        members = (label == way).nonzero().flatten()
+        most = min(JOINING, len(members) // 2)
+        joined[0, way] += rows[members[best[members].argsort(descending=True)[:most]]].sum(dim=0)
+    return normalize(joined, dim=-1)
+
+
 def unit_rows(samples: Tensor, square_root: Tensor) -> Tensor:
     """Samples (tasks, n, dim), or their square roots, of unit length."""
     return normalize(square_roots(samples, square_root) if square_root.any() else samples, dim=-1)
@@ -150,7 +166,7 @@ def _distribution(rule: SimilarityRule, support: Tensor, labels: Tensor) -> tupl
     else:
         return 0.0, 1.0
     # Few samples say little about their deviation.
-    return mean, max(_CAUTION * (1 + len(similarity) ** -0.5) * deviation, 1e-3)
+    return mean, max(_CAUTION * (1 + _FEW * len(similarity) ** -0.5) * deviation, 1e-3)
 
 
 def _upper_half(values: Tensor) -> tuple[float, float]:
