@@ -3,10 +3,10 @@
 The cosine with a prototype after the mean of all samples, the unlabeled ones included, has been
 subtracted: what all pictures of a set have in common says nothing about the classes, and samples of
 no class are rather on the other side. The most similar unlabeled samples of a class join its
-prototype, as in eq. (5): few examples show only a part of what a class looks like. A part of the
-similarity is that of the nearest neighbors, because distractors are often similar to each other. Two
-things lower it: a plain cosine with the class means far below that of the unlabeled samples, and
-samples nearby that are known to be of no class.
+prototype: few examples show only a part of what a class looks like. A part of the similarity is
+that of the nearest neighbors, because distractors are often similar to each other. Two things lower
+it: a plain cosine with the class means far below that of the unlabeled samples, and samples nearby
+that are known to be of no class.
 """
 
 from dataclasses import dataclass, replace
