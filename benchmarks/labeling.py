@@ -6,9 +6,13 @@ elsewhere. A simulated person labels what the session suggests.
 
 from __future__ import annotations
 
+import http.client
+import json
 import resource
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,13 +48,16 @@ def measure(small: bool = False) -> dict[str, Any]:
 
 def tables(measured: dict[str, Any]) -> dict[str, Table]:
     """One row per project."""
-    header = ["pictures", "classes", "act, median", "act, 95 %", "probabilities", "opening"]
+    header = ["pictures", "classes", "act, median", "act, 95 %", "HTTP, median", "HTTP, 95 %"]
+    header += ["probabilities", "opening", "memory"]
     rows = [
         [
             f"{one['pictures']:,}",
             str(one["classes"]),
             f"{1000 * one['median']:.0f} ms",
             f"{1000 * one['p95']:.0f} ms",
+            f"{1000 * one['http_median']:.0f} ms",
+            f"{1000 * one['http_p95']:.0f} ms",
             f"{one['calibrated']:.2f} s",
             f"{one['opening']:.2f} s",
             f"{one['bytes'] / 1e9:.2f} GB",
@@ -59,11 +66,12 @@ def tables(measured: dict[str, Any]) -> dict[str, Table]:
     ]
     acts = max(one["before"] for one in measured["projects"])
     note = f"Probabilities follow the answer; the largest project is opened with {acts:,} acts."
-    return {"labeling": Table(note, [*header, "memory"], rows)}
+    return {"labeling": Table(note, header, rows)}
 
 
 def measure_project(work: Work) -> dict[str, Any]:
     """Seconds of acts, of the probabilities after them and of opening; bytes of memory."""
+    from protorect.app.server import Address, serving
     from protorect.labeling.session import LabelingSession
 
     with TemporaryDirectory(prefix="protorect-") as scratch:
@@ -73,26 +81,50 @@ def measure_project(work: Work) -> dict[str, Any]:
         session = LabelingSession.open(root / "project", cache=False)
         opening = time.perf_counter() - start
         session.wait()
-        spent, followed = [], []
-        for _ in range(work.acts):
-            picture = session.suggest(1).pictures[0].id
-            start = time.perf_counter()
-            session.label([picture], f"class {truth[picture]}")
-            answered = time.perf_counter()
-            session.wait()
-            spent.append(answered - start)
-            followed.append(time.perf_counter() - answered)
+        direct, followed = _time_acts(session, truth, work.acts, session.label)
+        with serving(session, Address()) as address:
+            by_http, _ = _time_acts(session, truth, work.acts, partial(_post_label, address))
         session.close()
     return {
         "pictures": work.pictures,
         "classes": work.classes,
         "before": work.before,
-        "median": float(np.median(spent)),
-        "p95": float(np.percentile(spent, 95)),
+        "median": float(np.median(direct)),
+        "p95": float(np.percentile(direct, 95)),
+        "http_median": float(np.median(by_http)),
+        "http_p95": float(np.percentile(by_http, 95)),
         "calibrated": float(np.median(followed)),
         "opening": opening,
         "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
+
+
+def _time_acts(
+    session: Any, truth: Any, acts: int, label: Callable[[list[int], str], object]
+) -> tuple[list[float], list[float]]:
+    """Seconds until each act is answered, and from then on until the probabilities are there."""
+    spent, followed = [], []
+    for _ in range(acts):
+        picture = session.suggest(1).pictures[0].id
+        start = time.perf_counter()
+        label([picture], f"class {truth[picture]}")
+        answered = time.perf_counter()
+        session.wait()
+        spent.append(answered - start)
+        followed.append(time.perf_counter() - answered)
+    return spent, followed
+
+
+def _post_label(address: Any, ids: list[int], label: str) -> None:
+    """Label through HTTP, and read the whole answer."""
+    connection = http.client.HTTPConnection(address.host, address.port)
+    headers = {"Authorization": f"Bearer {address.token}"}
+    connection.request("POST", "/api/label", json.dumps({"ids": ids, "label": label}), headers)
+    answer = connection.getresponse()
+    json.loads(answer.read())
+    connection.close()
+    if answer.status != 200:
+        raise RuntimeError(f"the server answered {answer.status}.")
 
 
 def _make_project(root: Path, work: Work) -> Any:
