@@ -107,11 +107,11 @@ def test_unreadable_pictures_are_in_the_table_of_errors(colors, capsys):
     (colors.pictures / "notes.txt").write_text("hello")
     assert sort(colors) == 1
     broken, notes = table(colors, "errors.csv")
-    assert broken["reason"].startswith("damaged")
+    assert broken["reason"] == "not a picture in a format read here"
     assert notes["reason"] == "skipped: documents are not read"
     assert len(table(colors)) == 24
     printed = capsys.readouterr()
-    assert "broken.jpg: damaged" in printed.err
+    assert "broken.jpg: not a picture" in printed.err
     assert "1 skipped: documents" in printed.out
     (colors.pictures / "broken.jpg").unlink()
     (colors.pictures / "notes.txt").unlink()
