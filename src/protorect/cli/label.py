@@ -15,6 +15,7 @@ import ipaddress
 import os
 import sys
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 
 from protorect._utils.parameters import PRECISIONS
@@ -55,7 +56,8 @@ def run(options: argparse.Namespace) -> None:
             if not options.no_browser and _has_browser():
                 webbrowser.open(address)
 
-        with progress_bar("reading pictures") as progress:
+        # Ctrl-C is how a person ends it.
+        with progress_bar("reading pictures") as progress, suppress(KeyboardInterrupt):
             session.subscribe(
                 lambda event: (
                     progress(event.data["done"], event.data["total"])
