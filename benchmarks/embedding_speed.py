@@ -35,11 +35,11 @@ from protorect.report.table import Table
 class Work:
     """The amount of work that is measured."""
 
-    pictures: int = 20  # JPEG files
+    pictures: int = 400  # JPEG files
     side: int = 350  # of a file, in pixels
     batch: int = 20  # of onnxruntime
-    counts: tuple[int, int] = (60, 240)  # of pictures whose memory is measured
-    rounds: int = 3
+    counts: tuple[int, int] = (200, 2000)  # of pictures whose memory is measured
+    rounds: int = 5
 
 
 SMALL = Work(4, 64, 2, (2, 4), rounds=1)
