@@ -111,7 +111,7 @@ def measured_text(results: Mapping[str, Any]) -> str:
         for spec, methods in results["accuracy"][name].items():
             if _precision(spec) == "int8":
                 networks.setdefault(_name(spec), {})[name] = {
-                    shot: {key: round(cell[key], 2) for key in ("accuracy", "ci95")}
+                    shot: {key: round(cell[key], 4) for key in ("accuracy", "ci95")}
                     for shot, cell in methods[method].items()
                 }
     content = {"method": method, "way": results["way"], "networks": networks}

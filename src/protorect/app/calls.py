@@ -107,7 +107,7 @@ def _by_number(labels: dict[str, str]) -> dict[int, str]:
 
 
 def _change_class(session: LabelingSession, body: dict[str, Any]) -> Any:
-    changes = {
+    changes: dict[str, Callable[..., Any]] = {
         "rename": session.rename_class,
         "merge_into": session.merge_classes,
         "key": session.set_key,
@@ -116,7 +116,7 @@ def _change_class(session: LabelingSession, body: dict[str, Any]) -> Any:
     given = [name for name in changes if name in body]
     if len(given) != 1:
         raise OptionError(f"give one of {', '.join(changes)}.")
-    return changes[given[0]](body["name"], body[given[0]], **_act(body)).json()  # type: ignore[operator]
+    return changes[given[0]](body["name"], body[given[0]], **_act(body)).json()
 
 
 def _add_class(session: LabelingSession, body: dict[str, Any]) -> Any:
