@@ -18,16 +18,18 @@ from protorect.report.table import Table, markdown_table
 ROOT = Path(__file__).parents[1]
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 START, END = "<!-- generated: ", "<!-- end -->"
-# The module whose function `tables` makes the tables of each document from its results.
+# The module whose function `tables` makes the tables of a document from the results of this name.
 MODULES = {
-    "fine-tuning": "fine_tuning",
-    "label": "scripted_user",
-    "networks": "networks_document",
-    "performance": "performance",
-    "plus": "plus_study",
-    "sort": "sorting",
-    "tuning": "tuning",
+    "campaign": "campaign",
+    "fine-tuning": "benchmarks.fine_tuning",
+    "label": "benchmarks.scripted_user",
+    "networks": "benchmarks.networks_document",
+    "performance": "benchmarks.performance",
+    "plus": "benchmarks.plus_study",
+    "sort": "benchmarks.sorting",
+    "tuning": "benchmarks.tuning",
 }
+NAMES = {"campaign": "reliability"}  # documents with another name than their results
 
 
 def main() -> None:
@@ -51,20 +53,25 @@ def load_results(name: str) -> dict[str, Any]:
 
 
 def save_results(name: str, results: Mapping[str, Any]) -> None:
-    """Write results/NAME.json and the tables of docs/NAME.md."""
+    """Write results/NAME.json and the tables of its document."""
     write_text(RESULTS / f"{name}.json", json.dumps(results, indent=1) + "\n")
     write_document(name)
 
 
 def write_document(name: str) -> None:
-    """Fill the tables of docs/NAME.md from results/NAME.json."""
-    write_text(DOCS / f"{name}.md", document(name))
+    """Fill the tables of a document from results/NAME.json."""
+    write_text(document_path(name), document(name))
 
 
 def document(name: str) -> str:
-    """The text of docs/NAME.md with its tables made from results/NAME.json."""
-    tables = import_module(f"benchmarks.{MODULES[name]}").tables(load_results(name))
-    return fill((DOCS / f"{name}.md").read_text("utf-8"), tables)
+    """The text of a document with its tables made from results/NAME.json."""
+    tables = import_module(MODULES[name]).tables(load_results(name))
+    return fill(document_path(name).read_text("utf-8"), tables)
+
+
+def document_path(name: str) -> Path:
+    """The document with the tables of results/NAME.json."""
+    return DOCS / f"{NAMES.get(name, name)}.md"
 
 
 def fill(text: str, tables: Mapping[str, Table | list[Table] | str]) -> str:

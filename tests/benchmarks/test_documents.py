@@ -1,7 +1,14 @@
 """The tables of the documents are made from the results, and the committed ones are up to date."""
 
 import pytest
-from benchmarks.documents import DOCS, MODULES, comparison_files, document, fill, load_results
+from benchmarks.documents import (
+    MODULES,
+    comparison_files,
+    document,
+    document_path,
+    fill,
+    load_results,
+)
 from benchmarks.trainings import DOCUMENT, trainings_document
 
 from protorect.report.table import Table
@@ -15,7 +22,7 @@ REMEDY = "run python -m benchmarks.documents"
 
 @pytest.mark.parametrize("name", MODULES)
 def test_document_is_up_to_date(name):
-    assert (DOCS / f"{name}.md").read_text() == document(name), REMEDY
+    assert document_path(name).read_text() == document(name), REMEDY
 
 
 def test_document_of_trainings_is_up_to_date():

@@ -1,0 +1,33 @@
+"""Attacks on the whole program: faults at every file operation, concurrency, damaged files, bombs.
+
+A part is a module of this package, named in `PARTS`, with
+
+- `run(seconds)`, which attacks for at most so long and returns what JSON can hold: its counts, and
+  `failures`, a list with one sentence per attack that was not withstood;
+- `tables(measured)`, which returns the tables of docs/reliability.md by the name of their region.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from protorect.report.table import Table
+
+# Every part, and its seconds: all of them together take less than 20 minutes.
+PARTS = {"faults": 480, "concurrency": 120, "fuzz": 480, "bombs": 60}
+
+
+def part(name: str) -> ModuleType:
+    """The module of a part; imported only now, as some import torch."""
+    return import_module(f"campaign.{name}")
+
+
+def tables(results: dict[str, Any]) -> dict[str, Table]:
+    """The tables of docs/reliability.md, of all parts that were run."""
+    document: dict[str, Table] = {}
+    for name in PARTS:
+        if name in results:
+            document |= part(name).tables(results[name])
+    return document
