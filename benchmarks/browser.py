@@ -3,11 +3,13 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import time
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PATIENCE = 60  # seconds until something counts as failed, also on a busy machine
 
 
 class Browser:
@@ -28,13 +30,15 @@ class Browser:
         )
         os.close(to_browser)
         os.close(from_browser)
-        self._out, self._in = os.fdopen(write_end, "wb", 0), os.fdopen(read_end, "rb")
-        self._number, self._session, self.errors = 0, None, []
+        self._out, self._in, self._received = write_end, read_end, b""
+        self._number, self._session, self._loaded, self.errors = 0, None, [], []
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self._call(f"{domain}.enable")
+        self._call("Page.setLifecycleEventsEnabled", enabled=True)
+        self._call("Emulation.setFocusEmulationEnabled", enabled=True)
         self.resize(width, height, dark)
 
     def __enter__(self):
@@ -43,20 +47,30 @@ class Browser:
     def __exit__(self, *_):
         self._process.kill()
         self._process.wait()
-        self._out.close()
-        self._in.close()
+        os.close(self._out)
+        os.close(self._in)
 
     def resize(self, width, height, dark=False):
         """Change the size of the window, and between light and dark."""
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self._call("Emulation.setDeviceMetricsOverride", **shape)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme, still])
 
     def open(self, page):
         """Open a file, or an address."""
-        self._call("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
-        self._wait("Page.loadEventFired")
+        url = page if isinstance(page, str) else page.as_uri()
+        loader = self._call("Page.navigate", url=url)["loaderId"]
+        while loader not in self._loaded:
+            self._next()
+
+    def reload(self):
+        """Load the page again; nothing of the old document is there afterwards."""
+        before = len(self._loaded)
+        self._call("Page.reload")
+        while len(self._loaded) == before:
+            self._next()
 
     def run(self, expression):
         """The value of a JavaScript expression."""
@@ -66,11 +80,11 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def wait_for(self, expression, seconds=20):
-        """Wait until a JavaScript expression is true."""
-        end = time.monotonic() + seconds
-        while not self.run(expression):
-            assert time.monotonic() < end, f"waited for {expression}; {self.errors}"
+    def wait_for(self, expression, value=True):
+        """Wait until a JavaScript expression has a value, or is true."""
+        end = time.monotonic() + PATIENCE
+        while (found := self.run(expression)) != value:
+            assert time.monotonic() < end, f"{expression} is {found!r}; {self.errors}"
             time.sleep(0.03)
 
     def press(self, *keys, shift=False, control=False):
@@ -112,25 +126,29 @@ class Browser:
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
-        self._out.write(json.dumps(message).encode() + b"\0")
+        content = memoryview(json.dumps(message).encode() + b"\0")
+        while content:
+            content = content[os.write(self._out, content) :]
         while (answer := self._next()).get("id") != self._number:
             pass
         assert "error" not in answer, answer
         return answer["result"]
 
-    def _wait(self, event):
-        while self._next().get("method") != event:
-            pass
-
     def _next(self):
-        data = b""
-        while not data.endswith(b"\0"):
-            byte = self._in.read(1)
-            assert byte, "the browser has gone"
-            data += byte
-        answer = json.loads(data[:-1])
-        if answer.get("method") == "Log.entryAdded":
-            self.errors.append(answer["params"]["entry"]["text"])
-        if answer.get("method") == "Runtime.exceptionThrown":
-            self.errors.append(answer["params"]["exceptionDetails"]["text"])
+        """The next answer or event."""
+        while b"\0" not in self._received:
+            ready, _, _ = select.select([self._in], [], [], PATIENCE)
+            assert ready, "the browser does not answer"
+            part = os.read(self._in, 2**20)
+            assert part, "the browser has gone"
+            self._received += part
+        message, _, self._received = self._received.partition(b"\0")
+        answer = json.loads(message)
+        event, parameters = answer.get("method"), answer.get("params", {})
+        if event == "Page.lifecycleEvent" and parameters["name"] == "load":
+            self._loaded.append(parameters["loaderId"])
+        if event == "Log.entryAdded":
+            self.errors.append(parameters["entry"]["text"])
+        if event == "Runtime.exceptionThrown":
+            self.errors.append(parameters["exceptionDetails"]["text"])
         return answer

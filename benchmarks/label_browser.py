@@ -134,8 +134,8 @@ def review(person: Person, name: str) -> None:
         person.settle()
         if not _proposed(person, name):
             return
-        person.page.run("location.reload()")
-        person.page.wait_for(f"{TILES} > 0 || document.querySelector('.blank')")
+        person.page.reload()
+        person.page.wait_for(f"{TILES} > 0 || document.querySelector('.blank') !== null")
 
 
 def choose(person: Person, name: str) -> None:

@@ -10,13 +10,14 @@ from helpers.labeling_server import TOKEN, opened, served
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 TILES = "document.querySelectorAll('.grid .tile:not(.wait)').length"
-VIEWS = {
-    "all": f"{TILES} > 0",
-    "class?name=blue": f"{TILES} > 0",
-    "unsure": "document.querySelector('.card')",
-    "unknown": "document.querySelector('.group, .blank, .loose')",
-    "audit": "document.querySelector('.check')",
-    "start": f"{TILES} > 0",
+TITLE = "document.querySelector('main .view')?.getAttribute('aria-label')"
+VIEWS = {  # its title, and what it shows when it is complete
+    "all": ("All pictures", ".grid .tile:not(.wait)"),
+    "class?name=blue": ("blue", ".grid .tile:not(.wait)"),
+    "unsure": ("Unsure pictures, one at a time", ".card"),
+    "unknown": ("Unknown pictures in groups", ".group, .blank, .loose"),
+    "audit": ("Audit", ".check"),
+    "start": ("First labels", ".grid .tile:not(.wait)"),
 }
 
 
@@ -31,12 +32,14 @@ def test_no_violations(colors, tmp_path, width, dark):
             page.open(f"{client.url}?token={TOKEN}")
             page.wait_for(f"{TILES} > 0")
             page.run(files("axe_core_python").joinpath("axe.min.js").read_text() + ";true")
-            for view, ready in VIEWS.items():
+            for view, (title, part) in VIEWS.items():
                 page.run(f"location.hash = {json.dumps('#' + view)}")
-                page.wait_for(f"Boolean({ready})")
+                page.wait_for(TITLE, title)
+                page.wait_for(f"document.querySelector({json.dumps(part)}) !== null")
                 assert violations(page) == [], view
             for button in ("help-button", "export-button"):
                 page.run(f"document.querySelector('#{button}').click()")
+                page.wait_for("document.querySelector('dialog[open]') !== null")
                 assert violations(page) == [], button
                 page.run("document.querySelector('dialog[open]').close()")
             page.run("document.querySelector('main').append(new Image())")

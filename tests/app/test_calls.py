@@ -2,6 +2,7 @@
 
 import json
 import socket
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -123,16 +124,51 @@ def test_suggestions_groups_audit_and_export(client, colors):
     assert (colors.root / "project") in Path(written["path"]).parents
 
 
+class Listener:
+    """A stream of events; the server knows it when the first bytes of its body are here."""
+
+    def __init__(self, client, path="/api/events", **headers):
+        given = {"Host": f"127.0.0.1:{client.port}", "Authorization": f"Bearer {TOKEN}"} | headers
+        lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+        self.connection = socket.create_connection(("127.0.0.1", client.port), 60)
+        self.connection.sendall(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+        self.received = b""
+        self.until(b": listening\n\n")
+
+    def until(self, words):
+        """Read up to these words."""
+        while words not in self.received:
+            part = self.connection.recv(65536)
+            assert part, self.received
+            self.received += part
+        before, _, self.received = self.received.partition(words)
+        return before
+
+    def event(self, kind):
+        """The data of the next event of a kind."""
+        self.until(f"event: {kind}\ndata: ".encode())
+        return json.loads(self.until(b"\n\n"))
+
+    def close(self):
+        self.connection.close()
+
+
 def test_events_say_what_changed(client):
-    with socket.create_connection(("127.0.0.1", client.port), 10) as connection:
-        head = f"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n"
-        connection.sendall(f"{head}Authorization: Bearer {TOKEN}\r\n\r\n".encode())
-        received = connection.recv(4096)
+    with closing(Listener(client)) as listener:
         act = client.post("label", {"ids": [0], "label": "red"})
-        while b"event: change" not in received or not received.rstrip().endswith(b"}"):
-            received += connection.recv(65536)
-    lines = received.decode().split("\n")
-    data = json.loads(lines[lines.index("event: change") + 1].removeprefix("data: ").rstrip("\r"))
+        data = listener.event("change")
+    assert (data["revision"], data["act"]) == (act["revision"], act["act"])
+
+
+@pytest.mark.parametrize(
+    ("path", "header"), [("/api/events?since={}", {}), ("/api/events", {"Last-Event-ID": "{}"})]
+)
+def test_a_listener_gets_what_happened_since_it_read(client, path, header):
+    revision = client.get("state")["revision"]
+    act = client.post("label", {"ids": [0], "label": "red"})
+    headers = {name: value.format(revision) for name, value in header.items()}
+    with closing(Listener(client, path.format(revision), **headers)) as listener:
+        data = listener.event("change")
     assert (data["revision"], data["act"]) == (act["revision"], act["act"])
 
 
@@ -144,6 +180,7 @@ def test_events_say_what_changed(client):
         ("GET", "pictures?clas=red", None, 400, "unknown parameter 'clas'"),
         ("GET", "pictures?class=nothing", None, 404, "nothing"),
         ("GET", "pictures?ids=" + ",".join("1" * 501), None, 400, "501 numbers; 500 are allowed"),
+        ("GET", "events?since=x", None, 400, "since is 'x'; it must be a whole number"),
         ("GET", "nothing", None, 404, "nothing at this address"),
         ("DELETE", "label", None, 405, "another method"),
         ("POST", "label", b"{", 400, "not JSON"),
@@ -203,9 +240,6 @@ def test_the_description_lists_every_call(client):
 def test_the_server_stops_although_somebody_listens(colors, caplog):
     with opened(colors) as session:
         with served(session) as client:
-            listener = socket.create_connection(("127.0.0.1", client.port), 10)
-            head = f"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n"
-            listener.sendall(f"{head}Authorization: Bearer {TOKEN}\r\n\r\n".encode())
-            assert b"200 OK" in listener.recv(4096)
+            listener = Listener(client)
         listener.close()
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []

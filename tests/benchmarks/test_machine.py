@@ -39,6 +39,6 @@ def test_work_in_a_new_process():
 
 
 def test_the_memory_of_children_counts():
-    child = [sys.executable, "-c", "import time; x = b'x' * 200_000_000; time.sleep(0.5)"]
+    child = [sys.executable, "-c", "import time; x = b'x' * 200_000_000; time.sleep(1.5)"]
     needed = extra_bytes_of_all(lambda: subprocess.run(child, check=True))
     assert 200e6 <= needed < 300e6

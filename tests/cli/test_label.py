@@ -45,7 +45,7 @@ def test_a_killed_server_loses_no_act_and_ctrl_c_ends_it(colors):
     process, base, token = start(project, "--no-cache")
     assert [one["name"] for one in state(base, token)["classes"]] == ["blue", "green"]
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=20)[1] == ""
+    assert process.communicate(timeout=60)[1] == ""
     assert process.returncode == 0
 
 

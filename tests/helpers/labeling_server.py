@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from protorect.app.server import Address, serving
 from protorect.labeling.session import LabelingSession
@@ -22,11 +22,12 @@ class Client:
 
     def request(self, method, path, body=None, headers=None):
         """Status, headers and bytes of the answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {"Authorization": f"Bearer {self.token}"} if headers is None else headers
         content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         try:
-            connection.request(method, path, content, headers)
+            with suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent
+                connection.request(method, path, content, headers)
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
         finally:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from contextlib import suppress
 
 import numpy as np
@@ -445,6 +446,19 @@ def test_events_tell_what_changed(session):
     count = len(events)
     session.undo()
     assert len(events) == count
+
+
+def test_who_waits_finds_all_events_delivered(session):
+    events = []
+
+    def slow(event):
+        time.sleep(0.1)
+        events.append(event)
+
+    session.subscribe(slow)
+    teach(session)
+    assert session.wait(60)
+    assert events[-1].kind == "probabilities"
 
 
 def test_a_notebook_shows_a_table_with_everything_escaped(session):

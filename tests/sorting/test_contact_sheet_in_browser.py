@@ -1,5 +1,7 @@
 """The contact sheet in a real browser: pictures load, keys work, no errors are logged."""
 
+import json
+
 import pytest
 from benchmarks.browser import CHROMIUM, Browser
 
@@ -11,8 +13,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on the 
 
 FOCUS = "document.activeElement.firstElementChild?.alt"
 TITLE = "document.activeElement.closest('.group')?.dataset.title"
-WAIT = """(async () => {{ for (let i = 0; i < 200 && ({0}) !== {1}; i++)
-    await new Promise(done => setTimeout(done, 50)); return {0}; }})()"""
 SEEN = "document.querySelectorAll('.group .tile:not([hidden])').length"
 
 
@@ -39,11 +39,11 @@ def _fresh(browser, page):
 
 def test_pictures_are_loaded_lazily(browser):
     first = "document.querySelector('.group .tile img').naturalWidth"
-    assert browser.run(WAIT.format(first, 160)) == 160
+    browser.wait_for(first, 160)
     assert browser.run("[...document.images].filter(i => i.naturalWidth).length") < 120
     last = "[...document.querySelectorAll('.group .tile img')].at(-1)"
     browser.run(f"{last}.scrollIntoView()")
-    assert browser.run(WAIT.format(f"{last}.naturalWidth", 160)) == 160
+    browser.wait_for(f"{last}.naturalWidth", 160)
     assert browser.errors == []
 
 
@@ -64,54 +64,56 @@ def test_the_least_sure_come_first_and_the_classes_stay_in_sight(browser):
 
 def test_arrow_keys_move_the_focus(browser):
     browser.press("ArrowRight")
+    browser.wait_for(f"Boolean({FOCUS})")
     first = browser.run(FOCUS)
-    assert first
     browser.press("ArrowRight", "ArrowRight")
-    assert browser.run(FOCUS) != first
+    browser.wait_for(f"{FOCUS} !== {json.dumps(first)}")
     browser.press("ArrowLeft", "ArrowLeft")
-    assert browser.run(FOCUS) == first
+    browser.wait_for(FOCUS, first)
     top = browser.run("document.activeElement.getBoundingClientRect().top + scrollY")
     browser.press("ArrowDown")
-    assert browser.run("document.activeElement.getBoundingClientRect().top + scrollY") > top
+    browser.wait_for(f"document.activeElement.getBoundingClientRect().top + scrollY > {top}")
     browser.press("ArrowUp")
-    assert browser.run(FOCUS) == first
+    browser.wait_for(FOCUS, first)
 
 
 def test_enter_enlarges_a_picture_and_escape_closes_it(browser):
     browser.press("ArrowRight", "Enter")
-    assert browser.run("large.open")
+    browser.wait_for("large.open")
     name = browser.run("large.querySelector('strong').textContent")
     assert name == browser.run("open.firstElementChild.alt")
     width = "large.querySelector('img').naturalWidth"
-    assert browser.run(WAIT.format(width, 40)) == 40  # the picture itself, not its thumbnail
+    browser.wait_for(width, 40)  # the picture itself, not its thumbnail
     browser.press("ArrowRight")
+    browser.wait_for(f"large.querySelector('strong').textContent !== {json.dumps(name)}")
     other = browser.run("large.querySelector('strong').textContent")
-    assert other != name
     browser.press("Escape")
-    assert not browser.run(WAIT.format("large.open", "false"))
-    assert browser.run(WAIT.format(FOCUS, f"'{other}'")) == other
+    browser.wait_for("large.open", False)
+    browser.wait_for(FOCUS, other)
 
 
 def test_n_and_p_go_from_class_to_class(browser):
     browser.press("n")
-    assert browser.run(TITLE) == "blue"
+    browser.wait_for(TITLE, "blue")
     browser.press("n")
-    assert browser.run(TITLE) == "green"
+    browser.wait_for(TITLE, "green")
     browser.press("p")
-    assert browser.run(TITLE) == "blue"
+    browser.wait_for(TITLE, "blue")
 
 
 def test_d_shows_doubtful_pictures_only_and_slash_searches(browser):
-    assert browser.run(SEEN) == 120
+    browser.wait_for(SEEN, 120)
     browser.press("d")
     doubtful = browser.run("document.querySelectorAll('.group .doubtful').length")
-    assert browser.run(SEEN) == doubtful < 120
+    assert doubtful < 120
+    browser.wait_for(SEEN, doubtful)
     browser.press("d", "/", "r", "e", "d")
     red = browser.run("document.querySelectorAll('[data-title=red] .tile').length")
-    assert browser.run(SEEN) == red < 120
+    assert red < 120
+    browser.wait_for(SEEN, red)
     browser.press("x", "y")
-    assert browser.run(SEEN) == 0
-    assert not browser.run("document.getElementById('none').hidden")
+    browser.wait_for(SEEN, 0)
+    browser.wait_for("document.getElementById('none').hidden", False)
 
 
 @pytest.mark.parametrize("width", [360, 1280])

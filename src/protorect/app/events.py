@@ -8,9 +8,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from protorect.app.calls import Query, parse_query
 from protorect.labeling.records import Event
 from protorect.labeling.session import LabelingSession
 
+SINCE = {"since": Query("number", "The revision that the caller knows; what followed comes first.")}
 QUIET = 10.0  # seconds after which a comment keeps the connection open
 MOST_STREAMS = 64  # browsers and scripts that may listen at the same time
 _MOST_WAITING = 1000  # events of one listener; one that is further behind reads all again
@@ -24,12 +26,14 @@ class EventStreams:
         self.waiting: set[asyncio.Queue[Event | None]] = set()  # one queue per listener
 
     async def listen(self, request: Request) -> Response:
-        """Answer `GET /api/events`; `Last-Event-ID` resumes after that revision."""
+        """Answer `GET /api/events`; `Last-Event-ID` or `since` resumes after that revision."""
         if len(self.waiting) >= MOST_STREAMS:
             sentence = f"{MOST_STREAMS} listeners are connected already; close one of them."
             return JSONResponse({"error": sentence}, 429)
-        since = request.headers.get("last-event-id", "")
-        stream = self._stream(int(since) if since.isascii() and since.isdigit() else None)
+        given = parse_query(request.query_params.multi_items(), SINCE)
+        last = request.headers.get("last-event-id", "")
+        since = int(last) if last.isascii() and last.isdigit() and len(last) <= 16 else None
+        stream = self._stream(given.get("since") if since is None else since)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from protorect import __version__
 from protorect.app.calls import CALLS, Call, Query
+from protorect.app.events import SINCE
 
 _TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -98,7 +99,13 @@ def openapi() -> dict[str, Any]:
     for call in CALLS:
         paths.setdefault(f"/api/{call.path}", {})[call.method.lower()] = _operation(call)
     events = {"200": {"description": "events", "content": {"text/event-stream": {"schema": {}}}}}
-    paths["/api/events"] = {"get": {"summary": "Server-sent events", "responses": events | _ERRORS}}
+    paths["/api/events"] = {
+        "get": {
+            "summary": "Server-sent events",
+            "parameters": [_parameter(name, one) for name, one in SINCE.items()],
+            "responses": events | _ERRORS,
+        }
+    }
     token = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",

@@ -56,6 +56,7 @@ class Engine:
         self.last_act = 0
         self.embedding_done = threading.Event()
         self._writable, self._closed = writable, False
+        self._announced = True  # whether the listeners know what the thread has done
         self._events: deque[Event] = deque(maxlen=_EVENTS)
         self._listeners: list[Callable[[Event], None]] = []
         self._changed = threading.Condition(self.lock)
@@ -159,7 +160,7 @@ class Engine:
 
     def _is_settled(self) -> bool:
         joined = self.embedding_done.is_set() and self.rows.count == len(self.store)
-        return self._closed or (joined and self.answers.calibrated)
+        return self._closed or (joined and self.answers.calibrated and self._announced)
 
     def _replay(self, records: list[dict[str, Any]]) -> None:
         for number, record in enumerate(records, 1):
@@ -248,8 +249,7 @@ class Engine:
             self.answers = Answers.none(len(rows.ids))
             self._rescore()
             self.view = self._new_view(self.view.last)
-            revision = self.journal.revision
-            self._changed.notify_all()
+            revision, self._announced = self.journal.revision, False
         data: dict[str, Any] = {
             "revision": revision,
             "act": None,
@@ -257,7 +257,7 @@ class Engine:
             "ids": [],
             "changed": [],
         }
-        self.publish(Event("change", revision, data | {"summary": []}))
+        self._announce(Event("change", revision, data | {"summary": []}))
 
     def _use_calibrated(self, calibrated: Answers, answers: Answers, revision: int) -> None:
         with self._changed:
@@ -265,5 +265,12 @@ class Engine:
                 return  # an act has passed it; the next round calibrates that
             self.answers = calibrated
             self.view = self._new_view(self.view.last)
+            self._announced = False
+        self._announce(Event("probabilities", revision, {"revision": revision}))
+
+    def _announce(self, event: Event) -> None:
+        """Publish an event of the thread; `wait` returns after it."""
+        self.publish(event)
+        with self._changed:
+            self._announced = True
             self._changed.notify_all()
-        self.publish(Event("probabilities", revision, {"revision": revision}))

@@ -64,9 +64,9 @@ export const thumbnailUrl = picture => `/api/thumbnail/${picture.id}?v=${picture
 export const thumbnailOf = id => `/api/thumbnail/${id}`;
 export const pictureUrl = picture => `/api/picture/${picture.id}?v=${picture.version}`;
 
-/** Listen to the server's events; `lost` and `found` say when the connection breaks and is back. */
-export function listen({ change, probabilities, progress, lost, found }) {
-	const source = new EventSource('/api/events');
+/** Listen to what happens after a revision; `lost` and `found` say when the connection breaks and is there. */
+export function listen(since, { change, probabilities, progress, lost, found }) {
+	const source = new EventSource(`/api/events?since=${since}`);
 	const handle = (name, run) => source.addEventListener(name, event => run(JSON.parse(event.data)));
 	handle('change', change);
 	handle('probabilities', probabilities);

@@ -48,12 +48,12 @@ function progressed(progress) {
 }
 
 export function startEvents() {
-	listen({
+	listen(store.state.revision, {
 		change: changed,
 		probabilities: soon,
 		progress: progressed,
 		lost: () => checkConnection(),
-		found: () => {},
+		found: soon, // probabilities and progress may have come before the page listened
 	});
 }
 
