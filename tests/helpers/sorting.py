@@ -41,6 +41,16 @@ class ColoredPictures:
                 picture(self.pictures / name / f"{number}.png", color, seed)
                 seed += 1
 
+    def add_pink(self, each=8):
+        """Pictures of no class that are like red ones, and more kinds of red; the pink pictures."""
+        for number, color in enumerate([(225, 90, 40), (170, 35, 35), (200, 30, 70)]):
+            picture(self.examples / "red" / f"more{number}.png", color, 300 + number)
+            picture(self.pictures / "red" / f"more{number}.png", color, 400 + number)
+        return [
+            picture(self.pictures / "pink" / f"p{number}.png", (212, 60, 60), 200 + number)
+            for number in range(each)
+        ]
+
     def tree(self):
         """Everything below the root: the bytes of a file, the target of a link, or a folder."""
         tree = {}

@@ -97,6 +97,29 @@ def test_a_saved_classifier_predicts_the_same(colors, tmp_path):
     assert loaded.thresholds == made.thresholds
 
 
+def test_unknown_examples_sharpen_the_scores_also_of_a_saved_classifier(colors, tmp_path):
+    pink = colors.add_pink()
+    examples = {name: list((colors.examples / name).iterdir()) for name in ("blue", "green", "red")}
+    results = []
+    for taught in ([], pink[:3]):
+        made = protorect.ImageClassifier.from_examples(
+            examples | {"_unknown": taught},
+            source=colors.weights,
+            thresholds=Thresholds(unknown=0.3),
+        )
+        made.save(tmp_path / "colors.safetensors")
+        loaded = protorect.ImageClassifier.load(tmp_path / "colors.safetensors")
+        assert loaded.predict(colors.pictures) == made.predict(colors.pictures)
+        results.append({row.path: row for row in made.predict(colors.pictures)})
+    before, after = results
+    assert all(after[str(path)].ood > before[str(path)].ood for path in pink)
+    assert {before[str(path)].folder for path in pink} == {"red"}
+    assert {after[str(path)].folder for path in pink} == {"_unknown"}
+    assert before.keys() == after.keys()
+    only = made.predict(pink[:2])  # nothing else is to be labeled
+    assert [(row.folder, row.familiarity) for row in only] == [("_unknown", 0.0)] * 2
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_copies_and_pickles_predict_the_same(colors, precision, copied):
@@ -122,6 +145,7 @@ def test_loading_with_another_network_is_refused(colors, tmp_path):
     [
         ({"classes": ["blue", "red"]}, "labels do not number its 2 classes"),
         ({"contents": []}, "0 contents for 9 examples"),
+        ({"of_no_class": ["00"]}, "features .0, .* of 1 unknown ones"),
         ({"contents": [1]}, r"contents\[0\] is 1; it must be text"),
         ({"contents": ["x"] * 9}, "non-hexadecimal number"),
         ({"classes": [1, 2, 3]}, r"classes\[0\] is 1; it must be text"),

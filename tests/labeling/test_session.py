@@ -20,6 +20,7 @@ from helpers.sorting import COLORS, OTHER, ColoredPictures, picture
 from protorect import ConflictError, DataError, LabelingSession, NotFoundError, OptionError
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.answers import Answers, Problem, calibrate, rescore
+from protorect.uncertainty.thresholds import Thresholds
 
 BLUE, GREEN, RED = "blue/0.png", "green/0.png", "red/0.png"
 
@@ -377,6 +378,30 @@ def test_unknown_can_be_said_and_unsure_put_aside(session):
     assert (row.label, row.status) == ("red", "unsure")
     session.unlabel([ids["red/5.png"], ids["red/6.png"]])
     assert session.pictures(ids=[ids["red/5.png"]]).pictures[0].label == "red"
+
+
+def test_what_is_said_to_be_unknown_makes_pictures_like_it_unknown(colors):
+    colors.add_pink()
+    options = {"examples": colors.examples, "thresholds": Thresholds(unknown=0.3)}
+    with opened(colors, **options) as session:
+        ids = numbers(session)
+        pink, red = ([ids[f"{name}{n}.png"] for n in range(8)] for name in ("pink/p", "red/"))
+
+        def shown(pictures):
+            found = session.pictures(ids=pictures, limit=100).pictures
+            return {one.status for one in found}, min(one.ood for one in found)
+
+        before = shown(pink[3:])
+        assert before[0] == {"proposed"}
+        session.mark_unknown(pink[:3])
+        assert session.wait(60)
+        statuses, ood = shown(pink[3:])
+        assert statuses == {"unknown"}
+        assert ood > before[1]
+        assert shown(red)[0] == {"proposed"}
+        session.undo()
+        assert session.wait(60)
+        assert shown(pink[3:]) == before
 
 
 def test_groups_are_of_what_fits_no_class(colors):

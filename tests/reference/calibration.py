@@ -44,7 +44,7 @@ def unit(x):
 
 def similarities(support, labels, unlabeled, samples, unknown=()):
     """Similarity of each of `samples`, in float64, one at a time."""
-    everything = [*support, *unlabeled]
+    everything = [*support, *unlabeled, *unknown]
     root = min(x.min() for x in everything) >= 0
     change = np.sqrt if root else np.asarray
     support, unlabeled, samples, unknown = (
@@ -56,9 +56,10 @@ def similarities(support, labels, unlabeled, samples, unknown=()):
         for n in range(ways)
     ]
     center, floor = np.zeros(len(means[0])), -1.0
-    if len(unlabeled) >= 2 * ways:
-        center = np.mean([*support, *unlabeled], axis=0)
-        plain = [max(x @ unit(m) for m in means) for x in unlabeled]
+    others = [*unlabeled, *unknown]
+    if len(others) >= 2 * ways:
+        center = np.mean([*support, *others], axis=0)
+        plain = [max(x @ unit(m) for m in means) for x in others]
         median, high = np.quantile(plain, [0.5, 0.84])
         floor = median - 2.5 * (high - median)
 
@@ -76,12 +77,13 @@ def similarities(support, labels, unlabeled, samples, unknown=()):
     def own(x):
         row = unit(x - center)
         found = max(row @ p for p in prototypes)
-        return found - max([0.0, *(row @ unit(u - center) for u in unknown)])
+        nearest = max([0.0, *(row @ unit(u - center) for u in unknown)])
+        return found - nearest * min(1.0, (1 - found) / max(1 - nearest, 1e-6))
 
-    values = [own(x) for x in unlabeled]
+    values = [own(x) for x in others]
     found = []
     for x in samples:
-        cosines = [unit(x - center) @ unit(other - center) for other in unlabeled]
+        cosines = [unit(x - center) @ unit(other - center) for other in others]
         near = [j for j in np.argsort([-c for c in cosines]) if cosines[j] <= 1 - 1e-6][:10]
         neighbors = np.mean([values[j] for j in near]) if near else own(x)
         lacking = max(0.0, floor - max(x @ unit(m) for m in means))

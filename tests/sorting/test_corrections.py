@@ -207,6 +207,39 @@ def test_unknown_can_be_taught(colors, tmp_path, way):
         assert rows(colors)["red/0.png"]["folder"] == "red"
 
 
+@pytest.mark.parametrize("way", ["table", "predictions", "dragged"])
+def test_a_taught_unknown_picture_makes_pictures_like_it_unknown(colors, tmp_path, way):
+    """Some pink pictures are said to be of no class: the others become unknown, no red one does."""
+    colors.add_pink()
+    given, options = [colors.examples], ("--unknown", "0.3")
+    assert sort(colors, *options) == 0
+    before = rows(colors)
+    taught = [f"p{number}.png" for number in range(3)]
+    if way == "table":
+        lines = "".join(f"{colors.pictures}/pink/{name},_unknown\n" for name in taught)
+        (tmp_path / "t.csv").write_text(f"path,label\n{lines}")
+        given.append(tmp_path / "t.csv")
+    elif way == "predictions":
+        lines = table(colors)
+        for line in lines:
+            if os.path.basename(line["path"]) in taught:
+                line["label"] = "_unknown"
+        write(colors.out / "predictions.csv", lines)
+        given = [colors.out / "predictions.csv"]
+    else:
+        (colors.out / "_unknown").mkdir(exist_ok=True)
+        for name in taught:
+            (place,) = places(colors, name)
+            (colors.out / place).rename(colors.out / "_unknown" / name)
+    assert sort(colors, *options, examples=given) == 0
+    after = rows(colors)
+    rest = [f"pink/p{number}.png" for number in range(3, 8)]
+    assert {before[name]["folder"] for name in rest} == {"red"}
+    assert {after[name]["folder"] for name in rest} == {"_unknown"}
+    assert all(float(after[name]["ood"]) > float(before[name]["ood"]) for name in rest)
+    assert {after[f"red/{number}.png"]["folder"] for number in range(8)} == {"red"}
+
+
 def test_the_later_of_two_sources_counts_and_that_is_said(colors, tmp_path, capsys):
     example = colors.examples / "red" / "0.png"
     (tmp_path / "t.csv").write_text(f"path,label\n{example},green\n")
@@ -229,7 +262,12 @@ def test_an_export_has_the_corrections(colors, tmp_path):
         with file.open(newline="") as opened:
             lines = {os.path.basename(row["path"]): row for row in csv.DictReader(opened)}
         assert (lines["p0.png"]["label"], lines["p0.png"]["status"]) == ("blue", "example")
-        assert (lines["p1.png"]["folder"], lines["p1.png"]["status"]) == ("_unknown", "unknown")
+        assert [lines["p1.png"][c] for c in ("label", "folder", "status", "ood")] == [
+            "",
+            "_unknown",
+            "unknown",
+            "1.0",
+        ]
         assert sort(colors) == 0
 
 

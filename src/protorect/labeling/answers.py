@@ -83,6 +83,7 @@ class Problem:
     labels: Tensor  # positions in `ways`
     ways: NDArray[np.int64]  # numbers of the classes
     unlabeled: Tensor  # places of those the method is fitted to
+    unknown: Tensor  # places of those a person said to be of no class
     method: str | None
     all_fitted: bool  # whether these are all unlabeled rows
 
@@ -104,6 +105,7 @@ class Problem:
             torch.from_numpy(np.searchsorted(ways, label[support]).astype(np.int64)),
             ways,
             torch.from_numpy(free[::step].copy()),
+            torch.from_numpy(np.flatnonzero(label == SAID_UNKNOWN)),
             method,
             step == 1,
         )
@@ -135,7 +137,8 @@ def calibrate(problem: Problem, answers: Answers) -> Answers:
     support = problem.rows[problem.support[places]]
     step = max(1, -(-len(problem.unlabeled) // CALIBRATED_ON))
     unlabeled = problem.rows[problem.unlabeled[::step]]
-    rule, _ = fit_calibrated(chosen, support, problem.labels[places], unlabeled)
+    unknown = problem.rows[problem.unknown]
+    rule, _ = fit_calibrated(chosen, support, problem.labels[places], unlabeled, unknown=unknown)
     parts = []
     for start in range(0, len(problem.rows), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)

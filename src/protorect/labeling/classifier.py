@@ -28,7 +28,7 @@ from protorect.labeling.examples import (
 from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction
 from protorect.labeling.predictions import Predictions
 from protorect.methods import method as checked_method
-from protorect.uncertainty.classify import classify
+from protorect.uncertainty.classify import ClassifiedRow, classify
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds, checked_thresholds
 
 KIND = "image-classifier"  # of a saved file
@@ -76,7 +76,8 @@ class ImageClassifier:
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     problems: tuple[FailedPicture, ...] = ()  # examples that could not be read
     cache: PathLike | None = None  # the folder of cached features
-    unknown: frozenset[bytes] = frozenset()  # SHA-256 of examples that are of none of the classes
+    unknown: NDArray[np.float32] | None = None  # (m, dim) of examples that are of none of them
+    unknown_contents: tuple[bytes, ...] = ()  # SHA-256 of each of those
     notices: tuple[str, ...] = ()  # what a person should know of the examples
 
     @classmethod
@@ -127,11 +128,11 @@ class ImageClassifier:
         positions = {name: position for position, name in enumerate(found.classes)}
         names, notices = readable_labels(found, embedded)
         places = [place for place, name in enumerate(names) if name != UNKNOWN]
-        unknown = (embedded.contents[i] for i, name in enumerate(names) if name == UNKNOWN)
+        unknown = [place for place, name in enumerate(names) if name == UNKNOWN]
         return cls(
             embedder,
             os.fspath(source),
-            embedded.features[places] if len(places) < len(names) else embedded.features,
+            embedded.features[places] if unknown else embedded.features,
             np.array([positions[names[place]] for place in places], np.int64),
             tuple(embedded.contents[place] for place in places),
             found.classes,
@@ -139,7 +140,8 @@ class ImageClassifier:
             thresholds,
             embedded.problems,
             folder,
-            frozenset(unknown),
+            embedded.features[unknown],
+            tuple(embedded.contents[place] for place in unknown),
             (*found.notices, *notices),
         )
 
@@ -176,47 +178,53 @@ class ImageClassifier:
     def predict_embedded(self, embedded: Embedded, thresholds: Thresholds) -> Predictions:
         """Label pictures by their features; a copy of an example has its label."""
         known = dict(zip(self.contents, self.labels.tolist(), strict=True))
-        is_known = np.array([content in known for content in embedded.contents], bool)
+        unknown = {content: row for row, content in enumerate(self.unknown_contents)}
         files = [picture.file for picture in embedded.pictures]
-        copies, new = np.flatnonzero(is_known).tolist(), np.flatnonzero(~is_known)
         rows = {}
-        for i in copies:
-            label = self.classes[known[embedded.contents[i]]]
-            rows[i] = Prediction(files[i], label, 1.0, "", 1.0, 1.0, label)
+        for i, content in enumerate(embedded.contents):
+            if content in known:
+                label = self.classes[known[content]]
+                rows[i] = Prediction(files[i], label, 1.0, "", 1.0, 1.0, label)
+        others = [i for i in range(len(files)) if i not in rows]
+        new = [i for i in others if embedded.contents[i] not in unknown]
         method = self.method or ""
-        if len(new):
-            features = embedded.features[new] if copies else embedded.features
-            result = classify(self.support, self.labels, features, self.method)
-            method = result.method
-            margins = result.probability.astype(np.float64) - result.second_probability
-            columns = (new, result.best, result.probability, result.second, margins, 1 - result.ood)
-            for i, best, probability, second, margin, familiarity in zip(
-                *(column.tolist() for column in columns), strict=True
-            ):
-                label = folder = self.classes[best]
-                if embedded.contents[i] in self.unknown:
-                    familiarity = 0.0
-                if embedded.contents[i] in self.unknown or familiarity < thresholds.unknown:
-                    folder = UNKNOWN
-                elif probability < thresholds.unsure:
-                    folder = UNSURE
-                runner_up = self.classes[second]
-                rows[i] = Prediction(
-                    files[i], label, probability, runner_up, margin, familiarity, folder
-                )
+        if others:
+            features = embedded.features if len(new) == len(files) else embedded.features[new]
+            result = classify(self.support, self.labels, features, self.method, self.unknown)
+            method, found = result.method, list(result.rows())
+            place = {picture: row for row, picture in enumerate(new)}
+            for i in others:
+                row = unknown.get(embedded.contents[i])
+                one = found[place[i] if row is None else len(new) + row]
+                rows[i] = self._prediction(files[i], one, row is not None, thresholds)
         return Predictions(
             tuple(rows[i] for i in range(len(files))),
             embedded.problems,
             tuple(
                 file
                 for file, content in zip(files, embedded.contents, strict=True)
-                if content in known or content in self.unknown
+                if content in known or content in unknown
             ),
             self.classes,
             method,
             tuple(content.hex() for content in embedded.contents),
             described(self.embedder),
         )
+
+    def _prediction(
+        self, file: str, row: ClassifiedRow, is_unknown: bool, thresholds: Thresholds
+    ) -> Prediction:
+        """The prediction of a picture; one that `is_unknown` was taught to be of no class."""
+        best, second, probability, second_probability, ood = row
+        label = folder = self.classes[best]
+        familiarity = 0.0 if is_unknown else 1 - ood
+        if is_unknown or familiarity < thresholds.unknown:
+            folder = UNKNOWN
+        elif probability < thresholds.unsure:
+            folder = UNSURE
+        margin = probability - second_probability
+        runner_up = self.classes[second]
+        return Prediction(file, label, probability, runner_up, margin, familiarity, folder)
 
     def save(self, path: PathLike) -> None:
         """Write the examples' features, their labels and the name of the network into one file."""
@@ -230,12 +238,14 @@ class ImageClassifier:
             "method": self.method,
             "unknown": float(self.thresholds.unknown),
             "unsure": float(self.thresholds.unsure),
-            "of_no_class": sorted(content.hex() for content in self.unknown),
+            "of_no_class": [content.hex() for content in self.unknown_contents],
         }
         tensors = {
             "support": torch.from_numpy(self.support),
             "labels": torch.from_numpy(self.labels),
         }
+        if self.unknown is not None:
+            tensors["unknown"] = torch.from_numpy(self.unknown)
         save_tensors(path, tensors, config)
 
     @classmethod
@@ -337,6 +347,10 @@ def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> d
     contents = tuple(bytes.fromhex(content) for content in config["contents"])
     if len(contents) != len(support):
         raise ValueError(f"{len(contents)} contents for {len(support)} examples")
+    unknown = tensors.get("unknown", support[:0])
+    unknown_contents = tuple(map(bytes.fromhex, config.get("of_no_class", ())))
+    if unknown.dtype != torch.float32 or unknown.shape != (len(unknown_contents), support.shape[1]):
+        raise ValueError(f"features {tuple(unknown.shape)} of {len(unknown_contents)} unknown ones")
     if config["method"] is not None:
         checked_method(config["method"])
     return {
@@ -347,5 +361,6 @@ def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> d
         "classes": classes,
         "method": config["method"],
         "thresholds": Thresholds(config["unknown"], config["unsure"]),
-        "unknown": frozenset(map(bytes.fromhex, config.get("of_no_class", ()))),
+        "unknown": unknown.numpy(),
+        "unknown_contents": unknown_contents,
     }

@@ -39,7 +39,7 @@ def labeled_pictures(view: View) -> list[Labeled]:
         label = view.names.get(int(view.label[picture]), "")
         if view.read.unreadable[picture] or not (label or status == "unknown"):
             continue
-        numbers: tuple[Any, ...] = (1.0, "", 1.0, 1.0)  # of what a person has said
+        numbers: tuple[Any, ...] = (1.0, "", 1.0, float(bool(label)))  # what a person has said
         if status not in CHECKED and label:
             other = view.names[next(one for one in tops[place] if one != view.label[picture])]
             ood = 0.0 if np.isnan(view.ood[picture]) else float(view.ood[picture])
@@ -114,9 +114,8 @@ def export_sorted(
     format_module(format)
     found = find_examples(root, least=0)
     rows = [
-        Labeled(Prediction(picture.file, label, 1.0, "", 1.0, 1.0, label), "example")
+        _said(picture.file, label)
         for picture, label in zip(found.pictures, found.labels, strict=True)
-        if label != UNKNOWN
     ]
     known = {row.path for row in rows}
     for plan in SortedPictures.load(root).plans:
@@ -132,6 +131,13 @@ def export_sorted(
     return Exported(os.fspath(path), export(every, path, format))
 
 
+def _said(file: str, label: str) -> Labeled:
+    """A picture as a person labeled it."""
+    if label == UNKNOWN:
+        return Labeled(Prediction(file, "", 1.0, "", 1.0, 0.0, UNKNOWN), "unknown")
+    return Labeled(Prediction(file, label, 1.0, "", 1.0, 1.0, label), "example")
+
+
 def _included(rows: list[Labeled], include: str, minimum: float | None) -> list[Labeled]:
     """Those rows that are asked for."""
     check_choice("include", include, INCLUDE)
@@ -143,7 +149,9 @@ def _included(rows: list[Labeled], include: str, minimum: float | None) -> list[
         return rows
     least = 2.0 if include == "checked" or minimum is None else minimum
     return [
-        row for row in rows if row.status in CHECKED or (row.in_class and row.probability >= least)
+        row
+        for row in rows
+        if row.status in CHECKED or row.said_unknown or (row.in_class and row.probability >= least)
     ]
 
 

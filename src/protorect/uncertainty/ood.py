@@ -75,7 +75,10 @@ class SimilarityRule(Rule):
         own = cosines.amax(dim=-1)
         if not self.unknown.shape[1]:
             return own
-        return own - (rows @ self.unknown.mT).amax(dim=-1).clamp_min(0)
+        nearest = (rows @ self.unknown.mT).amax(dim=-1).clamp_min(0)
+        # Less of it where the class is nearer: samples of no class may be very like a class.
+        share = ((1 - own) / (1 - nearest).clamp_min(1e-6)).clamp(0, 1)
+        return own - share * nearest
 
 
 def fit_similarity(
@@ -84,12 +87,13 @@ def fit_similarity(
     """The rule of one task, and mean and deviation of the similarity of samples of the classes.
 
     `support` is (n_support, dim), `unlabeled` (n, dim); `unknown` (m, dim) are samples that are
-    known to be of no class.
+    known to be of no class: they are neighbors, too, but join no prototype.
     """
     ways = int(labels.max()) + 1
     some = unlabeled[thinned(len(unlabeled), max(_ROWS, _PER_CLASS * ways))]
-    rows, rule = centered_rows(support, labels, some, unknown)
-    rule = replace(rule, prototypes=_rectified(rule.prototypes, rows))
+    unknown = some[:0] if unknown is None else unknown[thinned(len(unknown), _ROWS)].to(some.dtype)
+    rows, rule = centered_rows(support, labels, torch.cat([some, unknown]), unknown)
+    rule = replace(rule, prototypes=_rectified(rule.prototypes, rows[: len(some)]))
     values = rule.own_similarity(rows[None], rows @ rule.prototypes.mT)
     rule = replace(rule, neighbors=rows[None], values=values)
     return rule, *_distribution(rule, support, labels)

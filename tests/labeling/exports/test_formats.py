@@ -268,9 +268,12 @@ def test_fiftyone_labels(rows, tmp_path):
 def test_a_classifier_has_the_checked_pictures(rows, tmp_path, color_weights):
     arguments = (("source", color_weights), ("method", "cspn"))
     path = tmp_path / "c.safetensors"
-    assert export(Rows(tuple(rows), classifier=arguments), path, "classifier") == 4
+    (tmp_path / "none.png").write_bytes(encoded(Image.new("RGB", (40, 30), (9, 9, 9))))
+    rows.append(row(tmp_path / "none.png", "", "unknown", "_unknown"))
+    assert export(Rows(tuple(rows), classifier=arguments), path, "classifier") == 5
     classifier = ImageClassifier.load(path)
     assert classifier.classes == ("cat", "dog")
+    assert classifier.unknown.shape == (1, classifier.support.shape[1])
     predicted = {one.path: one.label for one in classifier.predict([rows[0].path, rows[4].path])}
     assert predicted == {rows[0].path: "cat", rows[4].path: "dog"}
 

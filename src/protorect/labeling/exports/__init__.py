@@ -57,7 +57,7 @@ class Labeled:
 
     @property
     def label(self) -> str:
-        """The most probable class, or the one that a person gave."""
+        """The most probable class, or the one that a person gave; empty if that is none of them."""
         return self.prediction.label
 
     @property
@@ -69,6 +69,11 @@ class Labeled:
     def in_class(self) -> bool:
         """Whether the picture is in a class, and not set aside."""
         return bool(self.label) and self.prediction.folder == self.label
+
+    @property
+    def said_unknown(self) -> bool:
+        """Whether a person said that the picture is of none of the classes."""
+        return self.status == "unknown" and not self.label
 
 
 @dataclass(frozen=True)
