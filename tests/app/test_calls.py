@@ -111,6 +111,19 @@ def test_images_are_served_by_number(client):
     assert client.get("thumbnail/999999", 404)["error"]
 
 
+def test_a_larger_audit_extends_the_sample_and_keeps_its_answers(client):
+    first = client.get("audit?n=5")
+    answers = [{"id": first["pictures"][0]["id"], "right": True}]
+    found = client.post("audit", {"audit": first["audit"], "answers": answers})
+    larger = client.get("audit?n=9")
+    assert (larger["audit"], larger["population"]) == (first["audit"], first["population"])
+    ids = [one["id"] for one in larger["pictures"]]
+    assert ids[:5] == [one["id"] for one in first["pictures"]]
+    assert len(set(ids)) == 9
+    assert [one["id"] for one in larger["answers"]] == ids[:1]
+    assert larger["estimate"] == found
+
+
 def test_suggestions_groups_audit_and_export(client, colors):
     assert client.get("suggest?n=2")["pictures"]
     assert client.get("groups").keys() >= {"revision", "groups", "single"}

@@ -444,6 +444,38 @@ def test_an_audit_estimates_and_its_corrections_apply_at_finish(session):
     assert said(session) == before
 
 
+def test_a_larger_audit_extends_the_sample_and_keeps_its_answers(session):
+    teach(session)
+    assert session.wait(60)
+    first = session.audit(6)
+    answers = [{"id": first.pictures[0].id, "right": False, "label": "odd"}]
+    session.answer_audit(first.audit, answers)
+    larger = session.audit(10)
+    assert (larger.audit, larger.population) == (first.audit, first.population)
+    assert [one.id for one in larger.pictures[:6]] == [one.id for one in first.pictures]
+    assert len({one.id for one in larger.pictures}) == 10
+    assert [one["id"] for one in larger.answers] == [first.pictures[0].id]
+    assert (larger.estimate.checked, larger.estimate.right) == (1, 0)
+    again = session.audit(6)  # answered in part: it goes on
+    assert [one.id for one in again.pictures] == [one.id for one in larger.pictures]
+    assert len(session.audit(1000).pictures) == first.population
+    session.answer_audit(first.audit, [{"id": larger.pictures[9].id, "right": True}])
+    session.label([larger.pictures[9].id], "odd")  # the labels are not the same any more
+    assert session.audit(6).audit != first.audit
+
+
+def test_an_extended_audit_survives_opening_again(colors):
+    with opened(colors, examples=colors.examples) as session:
+        session.audit(4)
+        extended = session.audit(12).pictures
+    with opened(colors, pictures=False) as session:
+        assert session.audit(12).pictures == extended
+        session.undo()
+        session.redo()
+        new = session.audit(12)
+        assert [one.id for one in new.pictures] != [one.id for one in extended]
+
+
 def test_answers_to_an_audit_survive_opening_again(colors):
     with opened(colors, examples=colors.examples) as session:
         audit = session.audit(5)

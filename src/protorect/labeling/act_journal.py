@@ -36,6 +36,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "undo": {},
     "redo": {},
     "start_audit": {"ids": [COUNT], "labels": [str], "population": COUNT},
+    "extend_audit": {"audit": COUNT, "ids": [COUNT], "labels": [str]},
     "answer_audit": {"audit": COUNT, "answers": [_ANSWER]},
     "join": {"pictures": COUNT},
 }

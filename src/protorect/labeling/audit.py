@@ -1,6 +1,6 @@
 """Audits: a person checks a random sample of the labels, which gives their accuracy."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,14 +53,15 @@ class Audits:
         """Take a record of the journal into account."""
         kind = record["kind"]
         if kind == "start_audit":
-            labels = dict(zip(record["ids"], record["labels"], strict=False))
-            self._audits[revision] = OpenAudit(revision, record["population"], labels)
+            self._audits[revision] = OpenAudit(revision, record["population"], _labels(record))
+        elif kind == "extend_audit":
+            self.get(record["audit"]).labels |= _labels(record)
         elif kind == "answer_audit":
             audit = self.get(record["audit"])
             audit.answers |= {answer["id"]: answer for answer in record["answers"]}
         elif kind == "audit":
             self.get(record["audit"]).finished = True
-        if kind in ("start_audit", "answer_audit"):
+        if kind in ("start_audit", "extend_audit", "answer_audit"):
             self.notes.add(revision)
 
     def get(self, number: Any) -> OpenAudit:
@@ -69,23 +70,46 @@ class Audits:
             raise NotFoundError(f"there is no audit {number!r}; begin a new one.")
         return self._audits[number]
 
-    def unanswered(self, revision: int, n: int) -> OpenAudit | None:
-        """The last audit, if nothing has happened since it began and it has n pictures."""
-        last = self._audits.get(revision)
-        return last if last is not None and len(last.labels) == n and not last.answers else None
+    def going_on(self, revision: int) -> OpenAudit | None:
+        """The last audit, if it is not finished and nothing but answers has come since."""
+        number = max(self._audits, default=0)
+        if not number or not set(range(number, revision + 1)) <= self.notes:
+            return None
+        return None if self._audits[number].finished else self._audits[number]
 
 
-def sample(view: View, n: int, seed: int) -> dict[str, Any]:
-    """The record that begins an audit of n random pictures among those that have a label."""
+def check_size(n: int) -> None:
+    """OptionError if a sample cannot have n pictures."""
     if type(n) is not int or not 1 <= n <= 10_000:
         raise OptionError(f"n is {n!r}; it must be a whole number in 1 .. 10000.")
+
+
+def beginning(view: View, n: int, revision: int) -> dict[str, Any]:
+    """The record that begins an audit of n random pictures among those that have a label."""
     population = np.flatnonzero(view.labeled)
     if not len(population):
         raise OptionError("no picture has a label yet; there is nothing to check.")
-    chosen = np.random.default_rng(seed).permutation(population)[:n]
-    labels = [view.names[number] for number in view.label[chosen].tolist()]
-    fields = {"ids": chosen.tolist(), "labels": labels, "population": len(population)}
-    return {"kind": "start_audit", **fields}
+    return {
+        "kind": "start_audit",
+        **_sample(view, n, revision + 1, {}),
+        "population": len(population),
+    }
+
+
+def extension(view: View, n: int, begun: OpenAudit) -> dict[str, Any]:
+    """The record that extends an audit to n pictures: the next ones of the same random order."""
+    more = _sample(view, n - len(begun.labels), begun.number, begun.labels)
+    return {"kind": "extend_audit", "audit": begun.number, **more}
+
+
+def _sample(view: View, n: int, number: int, known: Container[int]) -> dict[str, Any]:
+    order = np.random.default_rng(number).permutation(np.flatnonzero(view.labeled)).tolist()
+    chosen = [picture for picture in order if picture not in known][:n]
+    return {"ids": chosen, "labels": [view.names[one] for one in view.label[chosen].tolist()]}
+
+
+def _labels(record: Mapping[str, Any]) -> dict[int, str]:
+    return dict(zip(record["ids"], record["labels"], strict=False))
 
 
 def checked_answers(

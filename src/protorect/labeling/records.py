@@ -227,20 +227,6 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Audit:
-    """A random sample of the labeled pictures, to be checked by a person."""
-
-    audit: int
-    revision: int
-    population: int  # number of labeled pictures
-    pictures: tuple[Picture, ...]
-
-    def json(self) -> dict[str, Any]:
-        """The fields."""
-        return self.__dict__ | {"pictures": [one.json() for one in self.pictures]}
-
-
-@dataclass(frozen=True)
 class AuditEstimate:
     """The accuracy that the answers to an audit give, with its exact 95 % interval."""
 
@@ -255,6 +241,23 @@ class AuditEstimate:
         """The fields."""
         fields = {name: value for name, value in self.__dict__.items() if name != "act"}
         return fields | (self.act.json() if self.act is not None else {})
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A random sample of the labeled pictures, to be checked by a person."""
+
+    audit: int
+    revision: int
+    population: int  # number of labeled pictures
+    pictures: tuple[Picture, ...]
+    answers: tuple[dict[str, Any], ...]  # so far
+    estimate: AuditEstimate  # by these answers
+
+    def json(self) -> dict[str, Any]:
+        """The fields."""
+        pictures = [one.json() for one in self.pictures]
+        return self.__dict__ | {"pictures": pictures, "estimate": self.estimate.json()}
 
 
 @dataclass(frozen=True)

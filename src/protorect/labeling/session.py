@@ -246,15 +246,25 @@ class LabelingSession(SessionActs):
         return predictions_of(self._engine.view, self._engine.method or "")
 
     def audit(self, n: int = 50) -> Audit:
-        """Draw a random sample of the labeled pictures, to be checked by a person."""
+        """Draw a random sample of the labeled pictures, to be checked by a person.
+
+        As long as no label changes, an audit that is not finished goes on, with its answers; a
+        larger n extends its sample.
+        """
+        audits.check_size(n)
         engine = self._engine
         with engine.lock:
-            record = audits.sample(engine.view, n, engine.journal.revision)
-            begun = engine.audits.unanswered(engine.journal.revision, len(record["ids"]))
-            number = begun.number if begun is not None else engine.note(record)
-            begun = engine.audits.get(number)
+            revision = engine.journal.revision
+            begun = engine.audits.going_on(revision)
+            if begun is None or (n < len(begun.labels) and not begun.answers):
+                begun = engine.audits.get(engine.note(audits.beginning(engine.view, n, revision)))
+            elif len(begun.labels) < min(n, begun.population):
+                engine.note(audits.extension(engine.view, n, begun))
             view, ids = engine.view, np.array(list(begun.labels), np.int64)
-            return Audit(number, view.revision, begun.population, view.records(ids))
+            sample, answers = view.records(ids), tuple(begun.answers.values())
+            return Audit(
+                begun.number, view.revision, begun.population, sample, answers, begun.estimate()
+            )
 
     def answer_audit(
         self,
