@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -59,7 +60,19 @@ def test_a_killed_server_loses_no_act_and_ctrl_c_ends_it(colors):
     ],
 )
 def test_mistakes_are_one_sentence(colors, capsys, arguments, words):
+    before = colors.tree()
     places = {"root": colors.root, "pictures": colors.pictures, "examples": colors.examples}
     given = [one.format(**places) for one in arguments]
     assert main(["label", *given, "--network", colors.weights, "--no-browser"]) == 2
     assert words in capsys.readouterr().err
+    assert colors.tree() == before  # no project is left behind
+
+
+def test_a_port_in_use_leaves_no_project(colors, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        given = [str(colors.pictures), "--out", str(colors.root / "p"), "--port", str(port)]
+        assert main(["label", *given, "--network", colors.weights, "--no-browser"]) == 2
+    error = capsys.readouterr().err
+    assert f"port {port} (Address already in use); give another --port" in error
+    assert not (colors.root / "p").exists()

@@ -54,21 +54,22 @@ class Address:
 
 
 def serve(
-    session: LabelingSession, address: Address, ready: Callable[[str], None], command: str = ""
+    session: LabelingSession,
+    address: Address,
+    listener: socket.socket,
+    ready: Callable[[str], None],
 ) -> None:
     """Serve the session until it is interrupted; `ready` gets the address with the token."""
-    with _listening(address) as listener:
-        bound = _bound(address, listener)
-        session.set_address(bound.url)
-        app = application(session, bound, command)
-        server = _Server(app, lambda: ready(bound.with_token))
-        server.run(sockets=[listener])
+    bound = _bound(address, listener)
+    session.set_address(bound.url)
+    server = _Server(application(session, bound), lambda: ready(bound.with_token))
+    server.run(sockets=[listener])
 
 
 @contextmanager
 def serving(session: LabelingSession, address: Address) -> Iterator[Address]:
     """Serve the session in a thread, until the end of the `with` block."""
-    with _listening(address) as listener:
+    with listening(address) as listener:
         bound, started = _bound(address, listener), threading.Event()
         server = _Server(application(session, bound), started.set)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
@@ -114,12 +115,14 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _listening(address: Address) -> socket.socket:
+def listening(address: Address) -> socket.socket:
+    """A socket with the address's port, which nobody else can take then."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address.host, address.port))
+        listener.listen()
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or str(error)
@@ -130,14 +133,14 @@ def _listening(address: Address) -> socket.socket:
     return listener
 
 
-def application(session: LabelingSession, address: Address, command: str = "") -> Starlette:
+def application(session: LabelingSession, address: Address) -> Starlette:
     """The web application of a session."""
     description = openapi()
     streams = EventStreams(session)
     project = {
         "name": session.path.name,
         "path": str(session.path),
-        "command": command or f"protorect label {shlex.quote(str(session.path))}",
+        "command": f"protorect label {shlex.quote(str(session.path))}",
     }
 
     async def state(request: Request) -> Response:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from protorect._utils.parameters import PRECISIONS
-from protorect.app.server import Address, serve
+from protorect.app.server import Address, listening, serve
 from protorect.cli.progress import progress_bar
 from protorect.errors import OptionError
 from protorect.labeling.examples import find_examples
@@ -47,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Open or make the project, serve it until Ctrl-C, and print the address when it is ready."""
     _check_host(options.host)
-    with _session(options) as session:
+    address = Address(options.host, options.port, options.token)
+    # The port comes first: where it cannot be had, no project is made.
+    with listening(address) as listener, _session(options) as session:
         for notice in session.notices:
             print(notice, file=sys.stderr)
 
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
                     else None
                 )
             )
-            serve(session, Address(options.host, options.port, options.token), ready)
+            serve(session, address, listener, ready)
 
 
 def _session(options: argparse.Namespace) -> LabelingSession:
