@@ -10,6 +10,7 @@ import pytest
 from benchmarks.browser import CHROMIUM, PATIENCE, Browser
 
 from helpers.labeling_server import TOKEN, opened, served
+from helpers.sorting import ColoredPictures
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 TILES = "document.querySelectorAll('.grid .tile:not(.wait)').length"
@@ -174,6 +175,66 @@ def test_details_unsure_unknown_audit_and_export(page, client):
     says(page, "#export-result", "written to")
 
 
+def test_an_audit_is_extended_and_its_corrections_are_applied(tmp_path, color_weights):
+    colors = ColoredPictures(tmp_path, color_weights, each=30)
+    with (
+        opened(colors) as session,
+        served(session) as client,
+        Browser(tmp_path / "profile", 1440, 900) as page,
+    ):
+        before = acts(client)
+        page.open(f"{client.url}?token={TOKEN}#audit")
+        counts(page, ".check", 50)
+        page.press("Enter", "x")
+        says(page, ".est", "1 of 2 checked are right")
+        page.run("[...document.querySelectorAll('.bar .btn')][0].click()")  # Check 50 more
+        population = client.get("audit?n=1")["population"]
+        counts(page, ".check", min(100, population))
+        counts(page, ".check[data-answer=right]", 1)
+        says(page, ".est", "1 of 2 checked are right")
+        page.reload()
+        counts(page, ".check", min(100, population))
+        counts(page, ".check[data-answer=wrong]", 1)
+        page.press("Enter")
+        says(page, ".est", "2 of 3 checked are right")
+        page.run("[...document.querySelectorAll('.bar .btn')].at(-1).click()")  # Finish
+        saved(page, client, before + 1)
+        says(page, "#strip .did", "finished the audit")
+        assert client.get("state")["unknown"] >= 1
+        assert page.errors == []
+
+
+def test_a_class_is_renamed_merged_and_deleted_in_its_menu(page, client):
+    def menu(words):
+        page.wait_for("document.querySelector('.bar [aria-haspopup=menu]') !== null")
+        page.click(".bar [aria-haspopup=menu]")
+        page.wait_for("document.querySelector('#menu').open")
+        item = f"[...document.querySelectorAll('#menu .btn')].find(b => b.innerText === {words!r})"
+        page.run(f"{item}.click()")
+
+    before = acts(client)
+    show(page, "class?name=red", "red")
+    menu("Rename…")
+    page.wait_for("document.querySelector('#ask').open")
+    page.type("dark &amp; red")
+    page.press("Enter")
+    saved(page, client, before + 1)
+    page.wait_for(text("h1"), "dark &amp; red")
+    page.wait_for("document.title.startsWith('dark &amp; red · project')")
+    menu("Merge into…")
+    page.wait_for("document.querySelector('#palette').open")
+    page.type("green")
+    says(page, "#palette .palrow", "green")
+    page.press("Enter")
+    saved(page, client, before + 2)
+    page.wait_for(text("h1"), "green")
+    menu("Delete")
+    saved(page, client, before + 3)
+    says(page, "#classes", "blue")
+    assert [one["name"] for one in client.get("state")["classes"]] == ["blue"]
+    page.wait_for(text("h1"), "blue")
+
+
 def fixed_port():
     """A port that nobody else is given while no server listens on it."""
     first = 20_000 + os.getpid() % 5_000  # below the range of ports that are given out
@@ -193,11 +254,11 @@ def test_acts_wait_for_a_server_that_is_away(session, tmp_path):
             before = acts(client)
         # As if the key had been pressed before the page noticed that the server is gone.
         page.run("void import('/static/js/acts.js').then(acts => acts.label([0], 'red'))")
-        says(page, "#banner", "No answer")
+        says(page, "#lost", "No answer")
         says(page, "#strip", "Not saved yet")
         with served(session, port) as client:
             saved(page, client, before + 1)
-            page.wait_for(text("#banner"), "")
+            page.wait_for("document.querySelector('#lost').hidden")
 
 
 def test_two_browsers_see_the_same_project(page, client, tmp_path):
@@ -223,6 +284,20 @@ def test_nothing_is_missed_between_the_first_reading_and_the_events(page, client
     done = client.post("label", {"ids": [0], "label": "red"})
     page.run(f"void listenLater({revision})")
     page.wait_for("window.missed", done["act"])
+
+
+def test_an_act_of_another_window_is_said_although_the_state_was_read_before(page, client):
+    # Whatever comes first, the event or a reading of the state that includes the act.
+    page.run("""(async () => {
+        const { refreshState, store } = await import('/static/js/store.js');
+        const before = store.state.revision;
+        const again = () => store.state.revision === before && setTimeout(read);
+        const read = () => refreshState().then(again);
+        void read();
+    })()""")
+    for number in range(3):
+        client.post("label", {"ids": [number], "label": "red"})
+    says(page, "#strip .did", "another window")
 
 
 def test_ten_thousand_pictures_need_few_tiles(page):

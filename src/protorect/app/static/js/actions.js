@@ -43,16 +43,13 @@ export function likeliest(rank) {
 	});
 }
 
-export function chooseClass(options = {}) {
+function chooseBy(onlyNew) {
 	const ids = targets();
 	if (!ids.length || connection.lost) return;
-	choose({
-		pictures: ids.length,
-		...options,
-		chosen: (name, isNew) => perform(now => (isNew ? acts.makeClass(name, now) : acts.label(now, name))),
-	});
+	choose({ pictures: ids.length, onlyNew, chosen: name => perform(now => acts.assign(now, name)) });
 }
-export const newClass = () => chooseClass({ onlyNew: true });
+export const chooseClass = () => chooseBy(false);
+export const newClass = () => chooseBy(true);
 
 /** Accept what is proposed on the page, without the selected and the just changed pictures. */
 export function restOfPage() {

@@ -2,7 +2,18 @@
 
 import { Refused, Unreachable, read, remove, write } from './api.js';
 import { plural } from './dom.js';
-import { emit, keep, load, refreshState, setState, showAtOnce, store, usedClass } from './store.js';
+import {
+	classNamed,
+	emit,
+	isAside,
+	keep,
+	load,
+	refreshState,
+	setState,
+	showAtOnce,
+	store,
+	usedClass,
+} from './store.js';
 
 const RETRIES = [1, 2, 4, 5]; // seconds between attempts to reach the server
 const queue = []; // acts that the server has not confirmed
@@ -13,29 +24,34 @@ export const connection = { lost: null, next: 0, command: '' }; // lost: the tim
 export const last = { text: '', count: 0, summary: [], thumbnail: null, problem: null, working: false };
 
 /** A random name; crypto.randomUUID needs HTTPS or the loopback interface. */
-export const identifier = () => crypto.getRandomValues(new Uint32Array(4)).join('-');
+const identifier = () => crypto.getRandomValues(new Uint32Array(4)).join('-');
 export const unsaved = () => queue.length;
 
+/** Show an act and what it changed: on the tiles, in the strip and in the class list. */
+export function report({ text, changed = [], summary = [], ...more }) {
+	store.changed = new Map(changed.map(one => [one.id, one]));
+	const count = summary.reduce((sum, one) => sum + one.count, 0);
+	Object.assign(last, { text, count, summary, thumbnail: null, problem: null, working: queue.length > 0, ...more });
+	emit('changed');
+	emit('acts');
+}
+
+/** Show a sentence of the server; `again` repeats the act that it refused. */
+export function showProblem(text, again) {
+	Object.assign(last, { problem: { text, again }, working: queue.length > 0 });
+	emit('acts');
+}
+
 function enqueue(act) {
-	store.changed = new Map();
-	Object.assign(last, {
-		text: act.text,
-		count: 0,
-		summary: [],
-		thumbnail: act.ids?.[0] ?? null,
-		problem: null,
-		working: true,
-	});
 	act.key = identifier();
 	act.restore = act.show ? showAtOnce(act.ids, act.show) : () => {};
 	queue.push(act);
-	emit('changed');
-	emit('acts');
-	const sent = new Promise(resolve => {
-		act.done = resolve;
-	});
+	if (act.text) report({ text: act.text, thumbnail: act.ids?.[0] ?? null });
+	else emit('acts');
+	const { promise, resolve } = Promise.withResolvers();
+	act.done = resolve;
 	send();
-	return sent;
+	return promise;
 }
 
 async function send() {
@@ -64,56 +80,26 @@ async function send() {
 }
 
 function confirm(act, answer) {
-	store.changed = new Map(answer.changed.map(one => [one.id, one]));
-	Object.assign(last, {
-		count: answer.changed.length,
-		summary: answer.summary,
-		working: queue.length > 0,
-		problem: null,
-		act: answer.act,
-		text: `Act ${answer.act}: ${act.text}`,
-	});
-	const known = answer.changed.filter(one => store.pictures.has(one.id));
+	if (!act.text) return; // it changed no label
+	const { changed, summary } = answer;
+	const known = changed.filter(one => store.pictures.has(one.id));
 	keep(known.map(one => movedTo(store.pictures.get(one.id), one)));
 	setState(answer.state);
-	emit('changed');
-	emit('acts');
+	report({ text: `Act ${answer.act}: ${act.text}`, changed, summary, act: answer.act, thumbnail: last.thumbnail });
 	load([...known.map(one => one.id), ...(act.ids ?? [])].slice(0, 500), true).catch(() => {});
 }
 
 function movedTo(picture, change) {
-	if (change.to === '_unsure') return { ...picture, status: 'unsure', was: change.from };
-	if (change.to === '_unknown') return { ...picture, status: 'unknown', was: change.from };
-	const status = ['unsure', 'unknown'].includes(picture.status) ? 'proposed' : picture.status;
+	if (change.to?.startsWith('_')) return { ...picture, status: change.to.slice(1), was: change.from };
+	const status = isAside(picture) ? 'proposed' : picture.status;
 	return { ...picture, label: change.to, status, was: change.from };
 }
 
 function refuse(act, error) {
 	act.restore();
 	const text = error.status === 409 ? `Changed in another window: ${error.message}` : error.message;
-	Object.assign(last, { problem: { text, again: () => enqueue(act) }, working: queue.length > 0 });
-	emit('acts');
+	showProblem(text, () => enqueue(act));
 	refreshState().catch(() => {});
-}
-
-/** Show what the last act changed that was done before the page was opened. */
-export function showLast(given) {
-	if (given) {
-		const total = given.summary.reduce((sum, one) => sum + one.count, 0);
-		Object.assign(last, {
-			text: `Act ${given.act}, the last one`,
-			count: total,
-			summary: given.summary,
-			act: given.act,
-		});
-	}
-	emit('acts');
-}
-
-/** Show a sentence of the server that belongs to no act. */
-export function showProblem(text) {
-	Object.assign(last, { problem: { text }, working: false });
-	emit('acts');
 }
 
 /** Wait, with growing pauses, until the server answers again. */
@@ -164,16 +150,15 @@ export function drop() {
 	const act = queue.pop();
 	act?.restore();
 	act?.done(null);
-	Object.assign(last, { text: 'The act was dropped', count: 0, summary: [], working: queue.length > 0 });
-	emit('acts');
+	report({ text: 'The act was dropped' });
 }
 
 // ---- The acts ----
 
 const pictures = ids => plural(ids.length, 'picture');
 /** Send an act on pictures, which shows `change` on them at once. */
-const act = (path, text, body, change) =>
-	enqueue({ ids: body.ids, text: `you ${text}`, body, show: change, send: given => write('POST', path, given) });
+const act = (path, text, body, change, ids = body.ids) =>
+	enqueue({ ids, text: `you ${text}`, body, show: change, send: given => write('POST', path, given) });
 const given = name => () => ({ label: name, status: 'example', probability: 1 });
 
 export function label(ids, name) {
@@ -182,9 +167,7 @@ export function label(ids, name) {
 }
 export function labelEach(labels) {
 	const ids = Object.keys(labels).map(Number);
-	const show = picture => given(labels[picture.id])();
-	const send = body => write('POST', 'label', body);
-	return enqueue({ ids, text: `you labeled ${pictures(ids)}`, body: { labels }, show, send });
+	return act('label', `labeled ${pictures(ids)}`, { labels }, ({ id }) => given(labels[id])(), ids);
 }
 export const unlabel = ids =>
 	act('label', `took the label of ${pictures(ids)} back`, { ids, label: null }, () => ({ status: 'proposed' }));
@@ -197,8 +180,14 @@ export function makeClass(name, ids = []) {
 	usedClass(name);
 	return act('class', `made the class ${name}`, { name, ids }, given(name));
 }
+/** Give pictures a class, which is made if there is none of this name. */
+export const assign = (ids, name) => (classNamed(name) ? label(ids, name) : makeClass(name, ids));
 export const undo = () => act('undo', 'undid the last act', {});
 export const redo = () => act('redo', 'did the act again', {});
+/** Save answers to an audit, which change no label before it is finished. */
+export const answerAudit = (audit, answers) =>
+	enqueue({ body: { audit, answers }, send: body => write('POST', 'audit', body) });
+export const finishAudit = (audit, ids) => act('audit', 'finished the audit', { audit, finish: true }, null, ids);
 export const changeClass = (name, change, text) =>
 	enqueue({ text: `you ${text}`, body: { name, ...change }, send: body => write('PATCH', 'class', body) });
 export const deleteClass = name =>

@@ -50,7 +50,8 @@ async function request(method, path, body) {
 	throw new Refused(response.status, answer.error ?? response.statusText);
 }
 
-function query(parameters) {
+/** The part of an address after `?`; what is not given is left out. */
+export function query(parameters) {
 	const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== '');
 	return given.length ? `?${new URLSearchParams(given)}` : '';
 }

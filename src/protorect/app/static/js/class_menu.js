@@ -1,7 +1,7 @@
 // The menu of a class: rename, merge, set key, move, delete.
 
 import { changeClass, deleteClass } from './acts.js';
-import { $, button, h } from './dom.js';
+import { $, button, h, nameField, setPixels } from './dom.js';
 import { choose } from './palette.js';
 import { go } from './router.js';
 import { classNamed, store } from './store.js';
@@ -48,34 +48,21 @@ export function classMenu(name, opener) {
 		),
 	);
 	const frame = opener.getBoundingClientRect();
-	menu.style.setProperty('--x', `${frame.left}px`);
-	menu.style.setProperty('--y', `${frame.bottom + 4}px`);
+	setPixels(menu, { x: frame.left, y: frame.bottom + 4 });
 	menu.showModal();
 }
 
 function ask(title, field, apply) {
-	const dialog = $('#ask');
-	dialog.replaceChildren(
-		h(
-			'form',
-			{ method: 'dialog', onsubmit: () => apply() },
-			h('div.dhead', h('h2.dt', title)),
-			h('div.dbody', field),
-			h(
-				'div.dfoot',
-				h('span.push'),
-				button('Cancel', { kind: 'plain', onclick: () => dialog.close() }),
-				h('button.btn.first', { type: 'submit' }, 'Save'),
-			),
-		),
-	);
-	dialog.showModal();
+	$('#ask-title').textContent = title;
+	$('#ask-field').replaceChildren(field);
+	$('#ask-form').onsubmit = apply;
+	$('#ask').showModal();
 	field.focus();
 	field.select?.();
 }
 
 function rename(name) {
-	const input = h('input.field.wide', { value: name, 'aria-label': 'New name', autocomplete: 'off', maxlength: 200 });
+	const input = nameField('input.field.wide', { value: name, 'aria-label': 'New name' });
 	ask(`Rename ${name}`, input, () => {
 		const next = input.value.trim();
 		if (next && next !== name)

@@ -28,6 +28,11 @@ export function fill(element, ...children) {
 	element.replaceChildren(...children.flat(2).filter(Boolean));
 }
 
+/** Set custom properties that are lengths. */
+export function setPixels(element, lengths) {
+	for (const [name, length] of Object.entries(lengths)) element.style.setProperty(`--${name}`, `${length}px`);
+}
+
 /** Set custom properties by script: the content security policy forbids style attributes. */
 export function setVariables(element, variables) {
 	for (const [name, value] of Object.entries(variables)) element.style.setProperty(name, value);
@@ -57,19 +62,16 @@ export function iconButton(name, label, onclick, attributes = {}) {
 	return h('button.btn.plain.icon', { 'aria-label': label, title: label, onclick, ...attributes }, icon(name));
 }
 
+/** A field for the name of a class. */
+export const nameField = (kind, attributes) => h(kind, { autocomplete: 'off', maxlength: 200, ...attributes });
+
 export const count = n => n.toLocaleString('en-US');
 export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
 export const percent = (p, digits = 0) => `${(100 * p).toFixed(digits)}\u00a0%`;
 
 /** The name shown for a class or one of the two groups. */
 export const shown = label =>
-	label === '_unsure'
-		? 'Unsure'
-		: label === '_unknown'
-			? 'Unknown'
-			: label === null || label === undefined
-				? 'no label'
-				: label;
+	({ _unsure: 'Unsure', _unknown: 'Unknown', __proto__: null })[label] ?? label ?? 'no label';
 
 export const duration = seconds =>
 	seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`;

@@ -1,6 +1,6 @@
 // Selecting by dragging a rectangle that begins in a gap between the pictures.
 
-import { h, setVariables } from './dom.js';
+import { h, setPixels } from './dom.js';
 
 const SLOP = 5; // pixels that the pointer must move
 
@@ -21,12 +21,7 @@ export function dragRectangle(view, box, select) {
 			shape ??= box.appendChild(h('div.rectangle'));
 			const [left, right] = [Math.min(from.x, to.x), Math.max(from.x, to.x)],
 				[top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
-			setVariables(shape, {
-				'--x': `${left}px`,
-				'--y': `${top}px`,
-				'--w': `${right - left}px`,
-				'--h': `${bottom - top}px`,
-			});
+			setPixels(shape, { x: left, y: top, w: right - left, h: bottom - top });
 			select(top, bottom, left, right);
 		};
 		const end = () => {

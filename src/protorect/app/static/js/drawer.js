@@ -1,10 +1,11 @@
 // Details of a picture: large, its likeliest classes, its nearest examples.
 
-import * as actions from './actions.js';
+import { chooseButton, choices, similarButton, unknownButton, unsureButton } from './act_buttons.js';
 import { pictureUrl, read, thumbnailUrl } from './api.js';
-import { $, button, cap, count, h, iconButton, percent } from './dom.js';
+import { $, count, h, iconButton } from './dom.js';
 import { Grid } from './grid.js';
 import { load, on, store } from './store.js';
+import { thumbnail } from './tile.js';
 
 const NEAREST = 4;
 const WORDS = {
@@ -25,7 +26,7 @@ export function closeDetails() {
 	shown = null;
 	$('#details').hidden = true;
 	Grid.current?.layout();
-	Grid.current?.focus(Grid.current.at);
+	Grid.refocus();
 }
 export function toggleDetails() {
 	if (detailsOpen()) closeDetails();
@@ -73,37 +74,11 @@ function image(picture) {
 
 function likeliest(picture) {
 	if (!picture.top?.length) return h('div');
-	return h(
-		'div',
-		h('div.sub', h('h3', 'Likeliest classes')),
-		h(
-			'div.likely',
-			picture.top.map(({ label, probability }, rank) =>
-				h(
-					'button',
-					{
-						class: rank ? 'choice' : 'choice top1',
-						'aria-keyshortcuts': 'ASD'[rank],
-						onclick: () => actions.likeliest(rank),
-					},
-					cap('ASD'[rank]),
-					h('span.name', label),
-					h('span.meter', h('i', { vars: { '--w': `${100 * probability}%` } })),
-					h('span.v', percent(probability)),
-				),
-			),
-		),
-	);
+	return h('div', h('div.sub', h('h3', 'Likeliest classes')), h('div.likely', choices(picture, 'choice')));
 }
 
 function others() {
-	return h(
-		'div.others',
-		button('Choose class…', { key: 'C', onclick: () => actions.chooseClass() }),
-		button('Mark unknown', { key: 'X', onclick: actions.unknown }),
-		button('Mark unsure', { key: 'U', onclick: actions.unsure }),
-		button('Find similar', { key: 'F', onclick: actions.findSimilar }),
-	);
+	return h('div.others', chooseButton(), unknownButton(), unsureButton(), similarButton());
 }
 
 function nearest(pictures) {
@@ -112,9 +87,7 @@ function nearest(pictures) {
 		h('div.sub', h('h3', 'Nearest examples')),
 		h(
 			'div.near',
-			pictures.map(picture =>
-				h('figure', {}, h('img', { alt: '', src: thumbnailUrl(picture) }), h('figcaption', picture.label)),
-			),
+			pictures.map(picture => h('figure', {}, thumbnail(picture), h('figcaption', picture.label))),
 		),
 	];
 }
@@ -126,9 +99,5 @@ on('pictures', ids => {
 	if (detailsOpen() && ids.includes(shown)) void draw();
 });
 on('view', () => {
-	if (detailsOpen()) {
-		shown = null;
-		$('#details').hidden = true;
-		Grid.current?.layout();
-	}
+	if (detailsOpen()) closeDetails();
 });

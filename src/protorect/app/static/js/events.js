@@ -1,10 +1,10 @@
 // What the server tells without being asked: acts of other windows, probabilities, progress.
 
-import { checkConnection, last, unsaved } from './acts.js';
+import { checkConnection, last, report, unsaved } from './acts.js';
 import { listen } from './api.js';
 import { Grid } from './grid.js';
 import { current, show } from './router.js';
-import { emit, forgetExcept, load, refreshState, setState, store } from './store.js';
+import { forgetExcept, load, refreshState, setState, store } from './store.js';
 
 const QUIET = 300; // milliseconds to collect events before the page reads again
 let pending = null;
@@ -21,23 +21,11 @@ function soon() {
 	pending ??= setTimeout(() => readAgain().catch(() => {}), QUIET);
 }
 
-function changed(event) {
-	// Our own acts were answered already; while one is on its way, its answer brings the news.
-	if (unsaved() || event.revision <= store.state.revision) return;
-	if (event.act !== null) {
-		store.changed = new Map(event.changed.map(one => [one.id, one]));
-		Object.assign(last, {
-			text: 'Changed in another window',
-			count: event.changed.length,
-			summary: event.summary,
-			thumbnail: null,
-			act: event.act,
-			problem: null,
-		});
-		emit('changed');
-		emit('acts');
-	}
-	soon();
+function changedElsewhere({ revision, act, changed, summary }) {
+	if (unsaved()) return; // the answer to our own act brings the news
+	// The state may have been read meanwhile, so its revision does not say whether the act is known.
+	if (act !== null && act > (last.act ?? 0)) report({ text: 'Changed in another window', changed, summary, act });
+	if (revision > store.state.revision) soon();
 }
 
 function progressed(progress) {
@@ -49,28 +37,10 @@ function progressed(progress) {
 
 export function startEvents() {
 	listen(store.state.revision, {
-		change: changed,
+		change: changedElsewhere,
 		probabilities: soon,
 		progress: progressed,
 		lost: () => checkConnection(),
 		found: soon, // probabilities and progress may have come before the page listened
 	});
-}
-
-/** An audit was finished: its corrections are an act like any other. */
-export async function refreshAfterAudit(result) {
-	if (result.changed) {
-		store.changed = new Map(result.changed.map(one => [one.id, one]));
-		Object.assign(last, {
-			text: 'Finished the audit and applied its corrections',
-			count: result.changed.length,
-			summary: result.summary,
-			act: result.act,
-			thumbnail: null,
-		});
-	}
-	forgetExcept([]);
-	await refreshState();
-	emit('changed');
-	emit('acts');
 }

@@ -1,6 +1,6 @@
 // A grid of any number of pictures: only the tiles in view exist. Selection and focus are by id.
 
-import { $, h, perFrame, setVariables } from './dom.js';
+import { $, h, perFrame, setPixels } from './dom.js';
 import { dragRectangle } from './drag.js';
 import { load, on, store } from './store.js';
 import { createTile, fillTile } from './tile.js';
@@ -21,28 +21,26 @@ export function setZoom(next) {
 export class Grid {
 	static current = null; // the grid that is shown
 
+	/** Give the keyboard back to the picture in focus. */
+	static refocus() {
+		Grid.current?.focus(Grid.current.at);
+	}
+
 	/** `sections` are [{title, ids, action}]; `labelled` is the class whose list this is, if it is one. */
 	constructor({ name, sections, labelled, onopen, onpick }) {
-		this.sections = sections;
+		Object.assign(this, { sections, labelled, onopen, onpick });
 		this.ids = sections.flatMap(section => section.ids);
-		this.labelled = labelled;
-		this.onopen = onopen;
-		this.onpick = onpick;
 		this.selected = new Set();
 		this.at = 0; // the index in focus
 		this.anchor = 0; // where a range begins
 		this.tiles = new Map(); // index -> element
 		this.box = h('div.grid', { role: 'listbox', 'aria-multiselectable': 'true', 'aria-label': name });
-		this.element = h('div.scroll', this.box);
 		this.draw = perFrame(() => this.drawNow());
-		this.element.addEventListener(
-			'scroll',
-			() => {
-				this.draw();
-				this.onpage?.();
-			},
-			{ passive: true },
-		);
+		const onscroll = () => {
+			this.draw();
+			this.onpage?.();
+		};
+		this.element = h('div.scroll', { onscroll }, this.box);
 		this.watch = new ResizeObserver(() => this.layout());
 		this.watch.observe(this.element);
 		this.listen();
@@ -72,7 +70,7 @@ export class Grid {
 			top += section.heading + section.rows * this.step;
 			start += section.ids.length;
 		}
-		setVariables(this.box, { height: `${Math.max(0, top - gap)}px` });
+		this.box.style.height = `${Math.max(0, top - gap)}px`;
 		this.drawHeadings();
 		for (const [index, tile] of this.tiles) this.put(tile, index);
 		if (first > 0) this.element.scrollTop = this.place(first).top;
@@ -83,12 +81,8 @@ export class Grid {
 	drawHeadings() {
 		this.box.querySelectorAll('.section').forEach(one => one.remove());
 		for (const section of this.sections.filter(one => one.title)) {
-			const heading = h(
-				'div.section',
-				{ role: 'presentation', vars: { '--top': `${section.top}px` } },
-				h('h2', section.title),
-				section.action ?? null,
-			);
+			const heading = h('div.section', { role: 'presentation' }, h('h2', section.title), section.action);
+			setPixels(heading, { top: section.top });
 			this.box.append(heading);
 		}
 	}
@@ -109,12 +103,10 @@ export class Grid {
 		const found = [];
 		for (const section of this.sections) {
 			const base = section.top + section.heading;
-			const from = whole ? Math.ceil((top - base) / this.step) : Math.floor((top - base) / this.step);
-			const to = whole ? Math.floor((bottom - base - this.side) / this.step) : Math.floor((bottom - base) / this.step);
-			for (let row = Math.max(0, from); row <= Math.min(section.rows - 1, to); row += 1) {
-				const end = Math.min(section.ids.length, (row + 1) * this.columns);
-				for (let i = row * this.columns; i < end; i += 1) found.push(section.start + i);
-			}
+			const from = (whole ? Math.ceil : Math.floor)((top - base) / this.step);
+			const to = Math.floor((bottom - base - (whole ? this.side : 0)) / this.step);
+			const end = Math.min(section.ids.length, (to + 1) * this.columns);
+			for (let i = Math.max(0, from) * this.columns; i < end; i += 1) found.push(section.start + i);
 		}
 		return found;
 	}
@@ -164,7 +156,7 @@ export class Grid {
 
 	put(tile, index) {
 		const { top, left } = this.place(index);
-		setVariables(tile, { '--x': `${left}px`, '--y': `${top}px`, '--side': `${this.side}px` });
+		setPixels(tile, { x: left, y: top, side: this.side });
 	}
 
 	// ---- Focus and selection ----
@@ -180,10 +172,9 @@ export class Grid {
 		if (!this.ids.length) return;
 		this.at = Math.max(0, Math.min(this.ids.length - 1, index));
 		if (!keepSelection) this.selected.clear();
-		const { top } = this.place(this.at),
-			view = this.element;
-		const above =
-			top + this.padding - (this.section(this.at).heading && top === this.section(this.at).top + HEADING ? HEADING : 0);
+		const view = this.element;
+		const { top } = this.place(this.at);
+		const above = top + this.padding - this.section(this.at).heading;
 		if (above < view.scrollTop) view.scrollTop = above;
 		else if (top + this.side + this.padding > view.scrollTop + view.clientHeight)
 			view.scrollTop = top + this.side + this.padding - view.clientHeight + 8;
@@ -225,53 +216,40 @@ export class Grid {
 	}
 
 	listen() {
-		const indexOf = event => {
-			const tile = event.target.closest('.tile');
-			return tile && Number(tile.dataset.index);
+		const on = (kind, run) =>
+			this.box.addEventListener(
+				kind,
+				event => {
+					const tile = event.target.closest('.tile');
+					if (tile) run(Number(tile.dataset.index), event);
+				},
+				{ passive: true },
+			);
+		const open = index => {
+			this.focus(index);
+			this.onopen?.(this.ids[index]);
 		};
 		let hold = null,
 			held = false;
-		this.box.addEventListener('click', event => {
-			const index = indexOf(event);
-			if (index === null || index === undefined || held) {
-				held = false;
-				return;
-			}
-			if (event.shiftKey) this.extend(index);
+		on('click', (index, event) => {
+			if (held) held = false;
+			else if (event.shiftKey) this.extend(index);
 			else this.toggle(index);
 		});
-		this.box.addEventListener('dblclick', event => {
-			const index = indexOf(event);
-			if (index !== null) {
-				this.focus(index);
-				this.onopen?.(this.ids[index]);
-			}
+		on('dblclick', open);
+		on('touchstart', index => {
+			hold = setTimeout(() => {
+				held = true;
+				open(index);
+			}, HOLD);
 		});
-		this.box.addEventListener(
-			'touchstart',
-			event => {
-				const index = indexOf(event);
-				if (index === null) return;
-				hold = setTimeout(() => {
-					held = true;
-					this.focus(index);
-					this.onopen?.(this.ids[index]);
-				}, HOLD);
-			},
-			{ passive: true },
-		);
-		for (const end of ['touchend', 'touchmove', 'touchcancel'])
-			this.box.addEventListener(end, () => clearTimeout(hold), { passive: true });
-		this.box.addEventListener('contextmenu', event => {
-			if (held) event.preventDefault();
-		});
-		this.box.addEventListener('focusin', event => {
-			const index = indexOf(event);
-			if (index !== null && index !== this.at) {
-				this.at = index;
-				this.drawNow();
-				this.onpick?.();
-			}
+		for (const end of ['touchend', 'touchmove', 'touchcancel']) on(end, () => clearTimeout(hold));
+		this.box.addEventListener('contextmenu', event => held && event.preventDefault());
+		on('focusin', index => {
+			if (index === this.at) return;
+			this.at = index;
+			this.drawNow();
+			this.onpick?.();
 		});
 		dragRectangle(this.element, this.box, (from, to, left, right) => {
 			const hit = this.between(from, to).filter(index => {

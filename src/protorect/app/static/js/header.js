@@ -17,7 +17,7 @@ function drawSaved() {
 
 function drawState() {
 	const { state } = store;
-	$('#project').textContent = state.project?.name ?? '';
+	$('#project').textContent = state.project.name;
 	const accuracy = state.expected_accuracy;
 	const about = $('#accuracy');
 	about.hidden = accuracy === null;

@@ -14,9 +14,9 @@ const LETTERS = {
 	a: () => actions.likeliest(0),
 	s: () => actions.likeliest(1),
 	d: () => actions.likeliest(2),
-	c: () => actions.chooseClass(),
+	c: actions.chooseClass,
 	r: actions.repeat,
-	n: () => actions.newClass(),
+	n: actions.newClass,
 	x: actions.unknown,
 	u: actions.unsure,
 	g: actions.mostUseful,
@@ -78,7 +78,7 @@ function moveInGrid(event) {
 function escape() {
 	if (detailsOpen()) closeDetails();
 	else if (Grid.current?.selected.size) Grid.current.clear();
-	else Grid.current?.focus(Grid.current.at);
+	else Grid.refocus();
 }
 
 function nextPart(backwards) {
@@ -116,7 +116,7 @@ function command(event) {
 		digit = digitOf(event);
 	if (current.keys.letter && /^[\p{L}\p{N}]$/u.test(event.key) && current.keys.letter()) return () => 'type';
 	if (digit !== null) return () => actions.withKey(digit);
-	if (letter === 'z' && event.shiftKey) return () => redo();
+	if (letter === 'z' && event.shiftKey) return redo;
 	if (current.keys[letter]) return current.keys[letter];
 	return LETTERS[letter] ?? null;
 }
@@ -127,7 +127,7 @@ addEventListener('keydown', event => {
 	if (typing(active)) {
 		if (event.key === 'Escape') {
 			active.blur();
-			Grid.current?.focus(Grid.current.at);
+			Grid.refocus();
 		}
 		return;
 	}

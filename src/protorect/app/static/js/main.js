@@ -1,7 +1,8 @@
 // Start the page: read the state, show the view of the address, listen to the server.
 
-import { showLast, showProblem } from './acts.js';
+import { report, showProblem } from './acts.js';
 import { Refused, Unreachable } from './api.js';
+import { startBanners } from './banners.js';
 import './strip.js';
 import { startDialogs } from './dialogs.js';
 import { $, h } from './dom.js';
@@ -10,7 +11,6 @@ import { Grid } from './grid.js';
 import { startHeader } from './header.js';
 import { show } from './router.js';
 import { refreshState, store } from './store.js';
-import './banners.js';
 import './keys.js';
 import './nav.js';
 import './views/audit.js';
@@ -22,6 +22,7 @@ import './views/unsure.js';
 async function start() {
 	startHeader();
 	startDialogs();
+	startBanners();
 	try {
 		await refreshState();
 	} catch (error) {
@@ -31,9 +32,10 @@ async function start() {
 	}
 	$('.skip').addEventListener('click', event => {
 		event.preventDefault();
-		Grid.current?.focus(Grid.current.at);
+		Grid.refocus();
 	});
-	showLast(store.state.last);
+	const { last } = store.state;
+	report(last ? { text: `Act ${last.act}, the last one`, summary: last.summary, act: last.act } : { text: '' });
 	await show();
 	startEvents();
 }

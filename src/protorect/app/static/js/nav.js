@@ -1,12 +1,12 @@
 // The class list: the only navigation.
 
-import { thumbnailOf } from './api.js';
 import { newClass } from './actions.js';
 import { last, makeClass } from './acts.js';
 import { $, button, cap, count, h, icon, setVariables } from './dom.js';
 import { choose } from './palette.js';
 import { address, current } from './router.js';
 import { checkedOf, on, store } from './store.js';
+import { classPicture } from './tile.js';
 
 /** How many pictures each class and group gained or lost by the last act. */
 function moved() {
@@ -22,45 +22,41 @@ function delta(n) {
 	return h('span.delta', `${n > 0 ? '+' : '−'}${count(Math.abs(n))}`, h('span.sr', ' by your last act;'));
 }
 
+/** One entry: a picture, a name, a key, how many are done or how the number changed, how many are left. */
+function row(href, here, change, { picture, name, key, title, done, left }) {
+	return h(
+		'a',
+		{
+			class: change ? 'cls cols moved' : 'cls cols',
+			href,
+			title,
+			'aria-current': here && 'page',
+			'aria-keyshortcuts': key,
+		},
+		picture,
+		h('span.name', name),
+		key ? cap(key) : h('span'),
+		change ? delta(change) : h('span.n', done),
+		h('span.n.left', left),
+	);
+}
+const spoken = text => h('span.sr', text);
+
 function classRow(one, change) {
-	const done = checkedOf(one);
 	const title = `${count(one.examples)} examples, ${count(one.accepted)} accepted, ${count(one.proposed)} proposed`;
 	const here = current.kind === 'class' && current.parameters.name === one.name;
+	const done = [count(checkedOf(one)), spoken(` done: ${title};`)];
+	const left = one.proposed ? [count(one.proposed), spoken(' left')] : [icon('check'), spoken('none left')];
+	const { name, key } = one;
 	return h(
 		'li',
-		h(
-			'a',
-			{
-				class: change ? 'cls cols moved' : 'cls cols',
-				href: address('class', { name: one.name }),
-				title,
-				'aria-current': here && 'page',
-				'aria-keyshortcuts': one.key,
-			},
-			one.thumbnail === null ? h('span.pic') : h('img', { alt: '', src: thumbnailOf(one.thumbnail) }),
-			h('span.name', one.name),
-			one.key ? cap(one.key) : h('span'),
-			change ? delta(change) : h('span.n', count(done), h('span.sr', ` done: ${title};`)),
-			h(
-				'span.n.left',
-				one.proposed ? count(one.proposed) : icon('check'),
-				h('span.sr', one.proposed ? ' left' : 'none left'),
-			),
-		),
+		row(address('class', { name }), here, change, { picture: classPicture(one), name, key, title, done, left }),
 	);
 }
 
 function groupRow(kind, name, mark, n, change) {
-	const here = current.kind === kind;
-	return h(
-		'a',
-		{ class: change ? 'cls cols moved' : 'cls cols', href: address(kind), 'aria-current': here && 'page' },
-		h('span.pic', icon(mark)),
-		h('span.name', name),
-		h('span'),
-		change ? delta(change) : h('span'),
-		h('span.n.left', count(n), h('span.sr', ' pictures')),
-	);
+	const left = [count(n), spoken(' pictures')];
+	return row(address(kind), current.kind === kind, change, { picture: h('span.pic', icon(mark)), name, left });
 }
 
 function summary(state) {

@@ -1,8 +1,8 @@
 // Choosing a class by typing a part of its name. Nothing happens before Enter.
 
-import { thumbnailOf } from './api.js';
-import { $, cap, count, h, icon, plural } from './dom.js';
-import { checkedOf, store } from './store.js';
+import { $, cap, count, h, icon, nameField, plural } from './dom.js';
+import { checkedOf, classNamed, store } from './store.js';
+import { classPicture } from './tile.js';
 
 /** Classes whose name matches: it begins so, a word begins so, anywhere; ties by last use. */
 export function matches(text, classes = store.state.classes) {
@@ -30,52 +30,46 @@ function highlighted(name, text) {
 	return [name.slice(0, at), h('b', name.slice(at, at + text.length)), name.slice(at + text.length)];
 }
 
-/** Open the palette; `chosen(name, isNew)` is called on Enter. */
+/** Open the palette; `chosen(name)` is called on Enter. */
 export function choose({ pictures, chosen, onlyNew = false, except = null, title = 'Class name' }) {
 	const dialog = $('#palette');
 	const list = h('ul', { id: 'palette-list', role: 'listbox', 'aria-label': 'Classes' });
-	const input = h('input', {
+	const label = onlyNew ? 'Name of the new class' : title;
+	const input = nameField('input', {
 		role: 'combobox',
 		'aria-expanded': 'true',
 		'aria-controls': 'palette-list',
-		'aria-label': onlyNew ? 'Name of the new class' : title,
-		autocomplete: 'off',
+		'aria-label': label,
 		spellcheck: 'false',
-		placeholder: onlyNew ? 'Name of the new class' : title,
-		maxlength: 200,
+		placeholder: label,
 	});
 	let rows = [],
 		at = 0;
 	const draw = () => {
 		const text = input.value.trim();
 		const existing = onlyNew ? [] : matches(text).filter(one => one.name !== except);
-		const exact = store.state.classes.some(one => one.name === text);
-		rows = existing.slice(0, 8).map(one => ({ name: one.name, isNew: false, one }));
-		if (text && !exact && except === null) rows.push({ name: text, isNew: true });
+		rows = existing.slice(0, 8).map(one => ({ name: one.name, one }));
+		if (text && !classNamed(text) && except === null) rows.push({ name: text });
 		at = 0;
 		list.replaceChildren(...rows.map(drawRow));
 		mark();
 	};
-	const drawRow = (row, index) =>
+	const drawRow = ({ name, one }, index) =>
 		h(
-			'li',
-			{ id: `palette-${index}`, role: 'option', class: 'palrow', onclick: () => finish(row) },
-			row.isNew
-				? h('span.pic', icon('plus'))
-				: row.one.thumbnail === null
-					? h('span.pic')
-					: h('img', { alt: '', src: thumbnailOf(row.one.thumbnail) }),
-			row.isNew ? h('span', `New class “${row.name}”`) : h('span', ...highlighted(row.name, input.value.trim())),
-			row.isNew ? null : h('span.quiet.small.push', `${count(checkedOf(row.one))} done`),
-			row.one?.key && cap(row.one.key),
+			'li.palrow',
+			{ id: `palette-${index}`, role: 'option', onclick: () => finish(name) },
+			one ? classPicture(one) : h('span.pic', icon('plus')),
+			h('span', one ? highlighted(name, input.value.trim()) : `New class “${name}”`),
+			one && h('span.quiet.small.push', `${count(checkedOf(one))} done`),
+			one?.key && cap(one.key),
 		);
 	const mark = () => {
 		[...list.children].forEach((row, index) => row.setAttribute('aria-selected', String(index === at)));
 		input.setAttribute('aria-activedescendant', rows.length ? `palette-${at}` : '');
 	};
-	const finish = row => {
+	const finish = name => {
 		dialog.close();
-		chosen(row.name, row.isNew);
+		chosen(name);
 	};
 	input.addEventListener('input', draw);
 	input.addEventListener('keydown', event => {
@@ -87,9 +81,8 @@ export function choose({ pictures, chosen, onlyNew = false, except = null, title
 		} else if (event.key === 'Enter') {
 			event.preventDefault();
 			const name = input.value.trim();
-			if (event.shiftKey && name && except === null)
-				finish({ name, isNew: !store.state.classes.some(one => one.name === name) });
-			else if (rows[at]) finish(rows[at]);
+			if (event.shiftKey && name && except === null) finish(name);
+			else if (rows[at]) finish(rows[at].name);
 		}
 	});
 	const hints = [

@@ -1,8 +1,9 @@
 // Which view is shown. The address after # names it, so that Back, reload and links work.
 
+import { query } from './api.js';
 import { $ } from './dom.js';
 import { Grid } from './grid.js';
-import { emit, store } from './store.js';
+import { classNamed, emit, on, store } from './store.js';
 
 const views = new Map(); // kind -> function (parameters) -> {element, grid?, keys?, title}
 
@@ -13,12 +14,7 @@ export function view(kind, open) {
 
 export const current = { kind: null, parameters: {}, keys: {}, title: '' };
 
-export function address(kind, parameters = {}) {
-	const query = new URLSearchParams(
-		Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null),
-	).toString();
-	return `#${kind}${query ? `?${query}` : ''}`;
-}
+export const address = (kind, parameters = {}) => `#${kind}${query(parameters)}`;
 
 export function go(kind, parameters = {}) {
 	const to = address(kind, parameters);
@@ -41,11 +37,14 @@ export function home() {
 	return ['class', { name: next.name }];
 }
 
+/** Whether a view is that of a class which was removed, renamed or merged. */
+const isGone = (kind, { name }) => kind === 'class' && !classNamed(name);
+
 let opening = 0;
 
 export async function show() {
 	let [kind, parameters] = fromAddress();
-	if (!kind || (kind === 'class' && !store.state.classes.some(one => one.name === parameters.name))) {
+	if (!kind || isGone(kind, parameters)) {
 		[kind, parameters] = home();
 		history.replaceState(null, '', address(kind, parameters));
 	}
@@ -58,9 +57,12 @@ export async function show() {
 	target.querySelector('.view')?.remove();
 	target.append(opened.element);
 	opened.grid?.layout();
-	document.title = `${opened.title} · ${store.state.name ?? 'protorect'}`;
+	document.title = `${opened.title} · ${store.state.project.name}`;
 	emit('view');
 	(opened.focus ?? (() => opened.grid?.focus(0)))();
 }
 
 addEventListener('hashchange', () => show());
+on('state', () => {
+	if (isGone(current.kind, current.parameters)) void show();
+});

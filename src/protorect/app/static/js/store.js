@@ -24,7 +24,7 @@ export function emit(kind, detail) {
 
 export function setState(state) {
 	if (store.state && state.revision < store.state.revision) return;
-	store.state = state;
+	store.state = { project: store.state?.project, ...state }; // which the answer to an act does not repeat
 	emit('state');
 }
 
@@ -34,15 +34,13 @@ export async function refreshState() {
 
 export const classNamed = name => store.state.classes.find(one => one.name === name);
 export const classWithKey = key => store.state.classes.find(one => one.key === key);
+export const isAside = picture => ['unsure', 'unknown'].includes(picture.status);
 export const checkedOf = one => one.examples + one.accepted;
 
 export function keep(pictures) {
 	for (const picture of pictures) store.pictures.set(picture.id, picture);
-	if (pictures.length)
-		emit(
-			'pictures',
-			pictures.map(picture => picture.id),
-		);
+	const ids = pictures.map(picture => picture.id);
+	if (ids.length) emit('pictures', ids);
 }
 
 const loading = new Set();

@@ -1,10 +1,10 @@
 // The strip at the bottom: what the last act changed, with Show and Undo.
 
 import { connection, drop, last, undo, unsaved } from './acts.js';
-import { thumbnailUrl } from './api.js';
-import { $, button, count, h, icon, plural, shown } from './dom.js';
+import { $, button, count, fill, h, icon, plural, shown } from './dom.js';
 import { go } from './router.js';
 import { on, store } from './store.js';
+import { thumbnail } from './tile.js';
 
 const SHOWN_FLOWS = 3;
 const SLOW = 1500; // milliseconds until the strip says that it still works
@@ -36,15 +36,19 @@ function spoken() {
 	return `${last.text}. ${changes(last.count)}: ${last.summary.map(({ from, to, count: n }) => `${n} ${shown(from)} to ${shown(to)}`).join(', ')}`;
 }
 
+function sentence() {
+	if (connection.lost && unsaved()) return 'Not saved yet. It will be sent again when the server answers.';
+	if (last.problem) return last.problem.text;
+	if (!last.text) return 'What each of your labels changes is shown here.';
+	if (last.working) return slow === true ? 'Still working' : '';
+	return last.count ? null : 'No other picture changed.';
+}
+
 function body() {
-	if (connection.lost && unsaved())
-		return h('div.sum2', h('b', 'Not saved yet. It will be sent again when the server answers.'));
-	if (last.problem) return h('div.sum2', h('b', last.problem.text));
-	if (!last.text) return h('div.sum2', h('b', 'What each of your labels changes is shown here.'));
-	if (last.working) return h('div.sum2', h('b', slow === true ? 'Still working' : ''));
-	if (!last.count) return h('div.sum2', h('b', 'No other picture changed.'));
+	const text = sentence();
+	if (text !== null) return h('div.sum2', h('b', text));
 	const more = last.summary.length - SHOWN_FLOWS;
-	return h('div.sum2', h('b', `${changes(last.count)}:`), flows(), more > 0 ? h('span.desk', `and ${more} more`) : null);
+	return h('div.sum2', h('b', `${changes(last.count)}:`), flows(), more > 0 && h('span.desk', `and ${more} more`));
 }
 
 function phoneText() {
@@ -74,7 +78,7 @@ function buttons() {
 	const show = last.count
 		? button('Show', { key: 'W', kind: 'changes', onclick: () => go('changes', { act: last.act }) })
 		: null;
-	const back = store.state?.undo ? button([icon('undo'), 'Undo'], { key: 'Z', onclick: () => undo() }) : null;
+	const back = store.state?.undo ? button([icon('undo'), 'Undo'], { key: 'Z', onclick: undo }) : null;
 	return [show, back];
 }
 
@@ -84,15 +88,12 @@ export function drawStrip() {
 	strip.classList.toggle('lit', last.count > 0 && !last.working);
 	strip.classList.toggle('busy', last.working && !connection.lost);
 	strip.classList.toggle('bad', Boolean(last.problem));
-	strip
-		.querySelector('.now-shown')
-		.replaceChildren(
-			...[
-				picture && !picture.error ? h('img', { alt: '', src: thumbnailUrl(picture) }) : null,
-				h('div.body', h('p.did', last.text || 'Nothing labeled yet'), body(), phoneText()),
-				h('div.end', buttons()),
-			].filter(Boolean),
-		);
+	fill(
+		$('.now-shown', strip),
+		picture && !picture.error && thumbnail(picture),
+		h('div.body', h('p.did', last.text || 'Nothing labeled yet'), body(), phoneText()),
+		h('div.end', buttons()),
+	);
 	const status = strip.querySelector('[role=status]');
 	const text = spoken();
 	if (text && status.textContent !== text) status.textContent = text;

@@ -1,8 +1,8 @@
 // One picture in a grid. Its status is shown by frame and mark, never by color alone.
 
-import { thumbnailUrl } from './api.js';
+import { thumbnailOf, thumbnailUrl } from './api.js';
 import { h, icon, percent, shown } from './dom.js';
-import { store } from './store.js';
+import { isAside, store } from './store.js';
 
 const MARKS = {
 	accepted: ['check', false],
@@ -11,6 +11,11 @@ const MARKS = {
 	unknown: ['slash', false],
 };
 const DOUBTFUL = 0.7; // below it, a tile shows its probability
+
+/** A small image without a text; the picture may be known by number only. */
+export const thumbnail = (picture, attributes) =>
+	h('img', { alt: '', src: picture.id === undefined ? thumbnailOf(picture) : thumbnailUrl(picture), ...attributes });
+export const classPicture = ({ thumbnail: id }) => (id === null ? h('span.pic') : thumbnail(id));
 
 export function createTile() {
 	const tile = h('div.tile.wait', { role: 'option', tabindex: '-1', 'aria-selected': 'false' });
@@ -53,7 +58,7 @@ export function fillTile(tile, picture, { selected, labelled }) {
 	}
 	const source = thumbnailUrl(picture);
 	if (image.getAttribute('src') !== source) image.src = source;
-	const moved = labelled !== undefined && picture.label !== labelled && !['unsure', 'unknown'].includes(picture.status);
+	const moved = labelled !== undefined && picture.label !== labelled && !isAside(picture);
 	if (changed || moved) parts.append(newLabel(picture, changed));
 	else {
 		const mark = MARKS[picture.status];

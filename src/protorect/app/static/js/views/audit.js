@@ -1,30 +1,41 @@
 // Audit: random labeled pictures are checked, which gives the accuracy with its 95 % interval.
 
-import { identifier } from '../acts.js';
-import { read, thumbnailUrl, write } from '../api.js';
-import { refreshAfterAudit } from '../events.js';
+import { answerAudit, finishAudit } from '../acts.js';
+import { read } from '../api.js';
 import { $, button, count, h, icon, percent, plural } from '../dom.js';
 import { choose } from '../palette.js';
 import { go, view } from '../router.js';
-import { blank } from './parts.js';
+import { checkedOf, store } from '../store.js';
+import { thumbnail } from '../tile.js';
+import { blank, frame } from './parts.js';
 
 const SIZE = 50;
 
+const nothing = () =>
+	blank({
+		mark: 'target',
+		title: 'No picture has a label yet',
+		text: 'An audit checks random pictures that have a label.',
+	});
+
 view('audit', async () => {
-	const audit = await read('audit', { n: SIZE });
-	return new AuditView(audit).view();
+	if (store.state.classes.some(one => one.proposed || checkedOf(one)))
+		return new AuditView(await read('audit', { n: SIZE })).view();
+	return { title: 'Audit', element: frame({ title: 'Audit' }, nothing()) };
 });
 
 class AuditView {
 	constructor(audit) {
+		this.take(audit);
+	}
+
+	/** Show a sample, with the answers that it has already. */
+	take(audit) {
 		this.audit = audit;
-		this.answers = new Map((audit.answers ?? []).map(answer => [answer.id, answer])); // id -> answer
-		this.estimate = audit.estimate ?? null;
-		this.sent = Promise.resolve(); // the last answer on its way
-		this.at = Math.max(
-			0,
-			audit.pictures.findIndex(picture => !this.answers.has(picture.id)),
-		);
+		this.answers = new Map(audit.answers.map(answer => [answer.id, answer]));
+		this.estimate = audit.estimate;
+		const next = audit.pictures.findIndex(picture => !this.answers.has(picture.id));
+		this.at = Math.max(0, next);
 	}
 
 	view() {
@@ -42,8 +53,8 @@ class AuditView {
 				c: () => this.wrong(),
 				x: () => this.answer({ right: false, unknown: true }),
 				' ': () => this.right(),
-				ArrowRight: () => this.move(1),
-				ArrowLeft: () => this.move(-1),
+				ArrowRight: () => this.show(this.at + 1),
+				ArrowLeft: () => this.show(this.at - 1),
 			},
 		};
 	}
@@ -52,7 +63,12 @@ class AuditView {
 		return this.audit.pictures[this.at];
 	}
 	focus() {
-		$('[aria-current]', this.element)?.focus({ preventScroll: false });
+		$('[aria-current]', this.element)?.focus();
+	}
+	show(index) {
+		this.at = Math.max(0, Math.min(this.audit.pictures.length - 1, index));
+		this.draw();
+		this.focus();
 	}
 	right() {
 		this.answer({ right: true });
@@ -61,80 +77,48 @@ class AuditView {
 		choose({ pictures: 1, title: 'The right class', chosen: name => this.answer({ right: false, label: name }) });
 	}
 
-	move(by) {
-		this.at = Math.max(0, Math.min(this.audit.pictures.length - 1, this.at + by));
-		this.draw();
-		this.focus();
-	}
-
 	async answer(given) {
-		if (!this.picture) return;
 		const answer = { id: this.picture.id, label: null, unknown: false, ...given };
 		this.answers.set(answer.id, answer);
-		if (this.at < this.audit.pictures.length - 1) this.at += 1;
-		this.draw();
-		this.focus();
-		// In order, so that the last estimate is of all answers.
-		this.sent = this.sent.then(() => this.send([answer]));
-		this.estimate = await this.sent;
-		this.draw();
-		this.focus();
+		this.show(this.at + 1);
+		this.estimate = (await answerAudit(this.audit.audit, [answer])) ?? this.estimate;
+		this.show(this.at);
 	}
 
-	send(answers, more = {}) {
-		return write('POST', 'audit', { audit: this.audit.audit, answers, ...more });
+	get corrections() {
+		return [...this.answers.values()].filter(answer => !answer.right).map(answer => answer.id);
 	}
-
 	async finish() {
-		await this.sent;
-		await refreshAfterAudit(await this.send([], { finish: true, act_id: identifier() }));
+		await finishAudit(this.audit.audit, this.corrections);
 		go('all');
 	}
 
 	async more() {
-		const larger = await read('audit', { n: this.audit.pictures.length + SIZE });
-		this.audit = larger;
-		this.draw();
+		this.take(await read('audit', { n: this.audit.pictures.length + SIZE }));
+		this.show(this.at);
 	}
 
 	draw() {
 		const { pictures, population } = this.audit;
-		if (!pictures.length) {
-			this.element.replaceChildren(
-				h('div.bar', h('h1', 'Audit')),
-				blank({
-					mark: 'target',
-					title: 'No picture has a label yet',
-					text: 'An audit checks random pictures that have a label.',
-				}),
-			);
-			return;
-		}
-		const corrections = [...this.answers.values()].filter(answer => !answer.right).length;
-		const finish = corrections ? `Finish and apply ${plural(corrections, 'correction')}` : 'Finish';
-		this.element.replaceChildren(
-			h(
-				'div.bar',
-				h('h1', 'Audit'),
-				h(
-					'p.counts.desk',
-					`${plural(pictures.length, 'random picture')} of the ${count(population)} that have a label`,
-				),
-				h('span.push.desk'),
-				pictures.length < population ? button(`Check ${SIZE} more`, { onclick: () => this.more() }) : null,
-				button(finish, { onclick: () => this.finish() }),
-			),
+		const wrong = this.corrections.length;
+		const finish = wrong ? `Finish and apply ${plural(wrong, 'correction')}` : 'Finish';
+		const counts = `${plural(pictures.length, 'random picture')} of the ${count(population)} that have a label`;
+		const more = pictures.length < population && button(`Check ${SIZE} more`, { onclick: () => this.more() });
+		const list = { role: 'listbox', 'aria-label': 'Random sample' };
+		const drawn = frame(
+			{ title: 'Audit', counts, controls: [more, button(finish, { onclick: () => this.finish() })] },
 			this.drawEstimate(),
 			this.drawQuestion(),
 			h(
 				'div.scroll.flush',
 				h(
 					'div.fifty',
-					{ role: 'listbox', 'aria-label': 'Random sample' },
+					list,
 					pictures.map((picture, index) => this.drawPicture(picture, index)),
 				),
 			),
 		);
+		this.element.replaceChildren(...drawn.childNodes);
 	}
 
 	drawEstimate() {
@@ -176,7 +160,7 @@ class AuditView {
 			button('Right', { key: 'Enter', kind: 'first', onclick: () => this.right() }),
 			button('Wrong, choose class…', { key: 'C', onclick: () => this.wrong() }),
 			button('Wrong, unknown', { key: 'X', onclick: () => this.answer({ right: false, unknown: true }) }),
-			button('Skip', { key: '→', keys: 'ArrowRight', kind: 'plain', onclick: () => this.move(1) }),
+			button('Skip', { key: '→', keys: 'ArrowRight', kind: 'plain', onclick: () => this.show(this.at + 1) }),
 		);
 	}
 
@@ -193,16 +177,12 @@ class AuditView {
 				tabindex: index === this.at ? '0' : '-1',
 				'aria-current': index === this.at ? 'true' : null,
 				'aria-label': `${index + 1} of ${this.audit.pictures.length}: ${picture.label}, ${state ? `marked ${state}` : 'not checked'}`,
-				onclick: () => {
-					this.at = index;
-					this.draw();
-					this.focus();
-				},
+				onclick: () => this.show(index),
 			},
 			h(
 				'span.as',
 				{ 'aria-hidden': 'true' },
-				h('img', { alt: '', src: thumbnailUrl(picture) }),
+				thumbnail(picture),
 				state ? h('span.mark', icon(state === 'right' ? 'check' : 'cross')) : null,
 				h('span.cap', correction),
 			),

@@ -1,25 +1,17 @@
 // Unknown pictures: clusters of what fits no class, each of which can become a class.
 
 import * as acts from '../acts.js';
-import { read, thumbnailOf } from '../api.js';
-import { $, button, count, h, plural } from '../dom.js';
+import { read } from '../api.js';
+import { $, button, count, h, nameField, plural } from '../dom.js';
 import { choose } from '../palette.js';
-import { blank, choice, gridView, idsOf } from './parts.js';
 import { go, view } from '../router.js';
 import { store } from '../store.js';
+import { thumbnail } from '../tile.js';
+import { blank, frame, gridView, idsOf, modes } from './parts.js';
 
 const SHOWN = 5; // pictures of a group; the rest on request
 
-const modes = mode =>
-	choice(
-		'View',
-		[
-			['groups', 'Groups'],
-			['grid', 'Grid'],
-		],
-		mode,
-		value => go('unknown', value === 'groups' ? {} : { mode: value }),
-	);
+const ways = mode => modes('unknown', ['groups', 'Groups'], mode);
 const nothing = () =>
 	blank({ title: 'No unknown pictures', text: 'Pictures that look like none of the classes appear here.' });
 const sentence = () =>
@@ -41,7 +33,7 @@ view('unknown', async ({ mode = 'groups', group }) => {
 		return gridView({
 			title: 'Unknown',
 			counts: sentence,
-			controls: [modes(mode)],
+			controls: [ways(mode)],
 			sections: [{ ids: await idsOf({ class: '_unknown', order: 'useful' }) }],
 			blank: nothing(),
 			hint: 'Select pictures and give them a class.',
@@ -64,18 +56,9 @@ function groupsView({ groups, single }) {
 					h('div.scroll', h('div.groups', groups.map(groupCard)), single && loose(single)),
 				]
 			: [nothing()];
-	const element = h(
-		'section.view',
-		{ 'aria-label': 'Unknown pictures in groups' },
-		h(
-			'div.bar',
-			h('h1', 'Unknown'),
-			h('p.counts.desk', sentence()),
-			h('span.push.desk'),
-			h('div.desk', modes('groups')),
-		),
-		body,
-	);
+	const name = 'Unknown pictures in groups';
+	const controls = h('div.desk', ways('groups'));
+	const element = frame({ name, title: 'Unknown', counts: sentence(), controls }, body);
 	return { element, title: 'Unknown', grid: null, focus: () => $('.group input', element)?.focus(), targets: () => [] };
 }
 
@@ -102,22 +85,15 @@ function groupCard(group) {
 			go('unknown');
 		}
 	};
-	const input = h('input.field', {
-		'aria-label': 'Name of the new class',
-		placeholder: 'Name of the class',
-		autocomplete: 'off',
-		maxlength: 200,
-	});
+	const assign = name => settle(ids => acts.assign(ids, name))();
+	const input = nameField('input.field', { 'aria-label': 'Name of the new class', placeholder: 'Name of the class' });
 	const form = h(
 		'form.form',
 		{
 			onsubmit: event => {
 				event.preventDefault();
 				const name = input.value.trim();
-				if (name)
-					settle(ids =>
-						store.state.classes.some(one => one.name === name) ? acts.label(ids, name) : acts.makeClass(name, ids),
-					)();
+				if (name) assign(name);
 			},
 		},
 		input,
@@ -134,7 +110,7 @@ function groupCard(group) {
 					toggle.setAttribute('aria-pressed', String(!left.has(id)));
 				},
 			},
-			h('img', { alt: '', src: thumbnailOf(id) }),
+			thumbnail(id),
 		);
 		return toggle;
 	};
@@ -147,14 +123,7 @@ function groupCard(group) {
 			h('h2', plural(group.size, 'picture')),
 			h(
 				'span.row',
-				button('Add to a class…', {
-					kind: 'plain',
-					onclick: () =>
-						choose({
-							pictures: group.size,
-							chosen: (name, isNew) => settle(ids => (isNew ? acts.makeClass(name, ids) : acts.label(ids, name)))(),
-						}),
-				}),
+				button('Add to a class…', { kind: 'plain', onclick: () => choose({ pictures: group.size, chosen: assign }) }),
 				button('Leave unknown', { kind: 'plain', onclick: () => settle(acts.markUnknown)() }),
 			),
 		),

@@ -6,7 +6,7 @@ import { classMenu } from '../class_menu.js';
 import { $, button, count, h, iconButton, plural, shown } from '../dom.js';
 import { Grid } from '../grid.js';
 import { go, view } from '../router.js';
-import { checkedOf, classNamed, load, store } from '../store.js';
+import { checkedOf, classNamed, isAside, load, store } from '../store.js';
 import { blank, choice, gridView, idsOf } from './parts.js';
 
 const ORDERS = [
@@ -132,10 +132,7 @@ view('changes', async ({ act }) => {
 	await load(ids, true);
 	const pictures = ids.map(id => store.pictures.get(id)).filter(Boolean);
 	const groups = Map.groupBy(pictures, picture =>
-		JSON.stringify([
-			picture.was,
-			['unsure', 'unknown'].includes(picture.status) ? `_${picture.status}` : picture.label,
-		]),
+		JSON.stringify([picture.was, isAside(picture) ? `_${picture.status}` : picture.label]),
 	);
 	const sections = [...groups]
 		.sort((a, b) => b[1].length - a[1].length)

@@ -1,12 +1,13 @@
 // The parts of a view with a grid: title, counts, order, acts on the selection, what an empty list says.
 
 import { connection } from '../acts.js';
+import { chooseButton, unknownButton, unsureButton } from '../act_buttons.js';
 import * as actions from '../actions.js';
 import { read } from '../api.js';
 import { button, count, fill, h, icon, iconButton, percent } from '../dom.js';
 import { openDetails } from '../drawer.js';
 import { Grid, setZoom, zoom } from '../grid.js';
-import { current } from '../router.js';
+import { current, go } from '../router.js';
 import { emit, on, store } from '../store.js';
 
 export const idsOf = async parameters => (await read('pictures', { ...parameters, fields: 'id' })).ids;
@@ -29,6 +30,10 @@ export function choice(name, options, chosen, pick) {
 	);
 }
 
+/** The two ways to look at the unsure or the unknown pictures. */
+export const modes = (kind, first, mode) =>
+	choice('View', [first, ['grid', 'Grid']], mode, value => go(kind, value === 'grid' ? { mode: value } : {}));
+
 /** The acts on the selection; without one, a hint and what Enter does. */
 function actsRow(hint) {
 	const row = h('div.acts.desk', { role: 'toolbar', 'aria-label': 'Acts on the selected pictures' });
@@ -46,7 +51,7 @@ function actsRow(hint) {
 		fill(row, chosen ? selectionActs(grid, off) : h('span.hint', connection.lost ? paused : hint), acceptButton);
 		fill(
 			phone,
-			chosen && button('Class…', { onclick: () => actions.chooseClass() }),
+			chosen && button('Class…', { onclick: actions.chooseClass }),
 			chosen && button('Unknown', { onclick: actions.unknown }),
 			rest &&
 				button(chosen ? `Accept other ${count(rest)}` : acceptText, { kind: 'first', onclick: actions.acceptRest }),
@@ -73,25 +78,27 @@ function selectionActs(grid, off) {
 		iconButton('cross', 'Clear the selection (Esc)', () => grid.clear()),
 		likely(1, 'S'),
 		likely(2, 'D', 'wide'),
-		button('Choose class…', { key: 'C', onclick: () => actions.chooseClass(), ...off }),
-		button('Mark unknown', { key: 'X', kind: 'wide', onclick: actions.unknown, ...off }),
-		button('Mark unsure', { key: 'U', kind: 'wide', onclick: actions.unsure, ...off }),
+		chooseButton(off),
+		unknownButton({ kind: 'wide', ...off }),
+		unsureButton({ kind: 'wide', ...off }),
 	];
 }
 
-// ---- A view with a grid ----
+// ---- Views ----
+
+/** A view: title, counts and controls in its first row, then its body. */
+export function frame({ name, title, menu, counts, controls }, ...body) {
+	const bar = h('div.bar', h('h1', title), menu, h('p.counts.desk', counts), h('span.push.desk'), controls);
+	return h('section.view', { 'aria-label': name ?? title }, bar, body);
+}
 
 /** The parts of a view: title, counts, controls, acts, and a grid or what stands in its place. */
 export function gridView({ title, counts, controls = [], sections, labelled, hint, blank, menu }) {
 	const grid = new Grid({ name: title, sections, labelled, onopen: openDetails, onpick: () => emit('pick') });
 	const acts = actsRow(hint);
-	const number = h('p.counts.desk');
-	const drawCounts = () => number.replaceChildren(counts());
-	drawCounts();
-	const element = h(
-		'section.view',
-		{ 'aria-label': title },
-		h('div.bar', h('h1', title), menu ?? null, number, h('span.push.desk'), controls, zoomSlider()),
+	const number = h('span', counts());
+	const element = frame(
+		{ title, menu, counts: number, controls: [controls, zoomSlider()] },
 		grid.ids.length ? [acts.row, grid.element, acts.phone] : blank,
 	);
 	grid.onpage = acts.draw;
@@ -100,7 +107,7 @@ export function gridView({ title, counts, controls = [], sections, labelled, hin
 		grid,
 		title,
 		refresh: () => {
-			drawCounts();
+			number.textContent = counts();
 			acts.draw();
 		},
 		keys: { Enter: actions.acceptRest },

@@ -1,13 +1,13 @@
 // The first labels of a project without examples: pictures that differ, to be named.
 
-import * as acts from '../acts.js';
+import { assign } from '../acts.js';
 import { read } from '../api.js';
-import { button, cap, h, plural } from '../dom.js';
+import { button, cap, h, nameField, plural } from '../dom.js';
 import { openDetails } from '../drawer.js';
 import { Grid } from '../grid.js';
 import { go, view } from '../router.js';
 import { keep, store } from '../store.js';
-import { blank, zoomSlider } from './parts.js';
+import { blank, frame, zoomSlider } from './parts.js';
 
 const SHOWN = 48;
 
@@ -15,7 +15,7 @@ view('start', async ({ offset = 0 }) => {
 	const { pictures } = await read('suggest', { n: SHOWN, offset });
 	keep(pictures);
 	const title = store.state.classes.length ? 'Name more classes' : 'Name your first classes';
-	const input = h('input.field.name', { id: 'first-name', autocomplete: 'off', maxlength: 200 });
+	const input = nameField('input.field.name', { id: 'first-name' });
 	const label = h('label.what', { for: 'first-name' }, 'Select pictures that show the same thing');
 	const grid = new Grid({
 		name: 'Pictures that differ from each other',
@@ -36,8 +36,7 @@ view('start', async ({ offset = 0 }) => {
 				const name = input.value.trim(),
 					ids = grid.targets();
 				if (!name || !ids.length) return;
-				const exists = store.state.classes.some(one => one.name === name);
-				void (exists ? acts.label(ids, name) : acts.makeClass(name, ids));
+				void assign(ids, name);
 				input.value = '';
 				grid.clear();
 			},
@@ -49,19 +48,11 @@ view('start', async ({ offset = 0 }) => {
 		h('span.hint.push', 'One picture per class is enough to begin.'),
 	);
 	const others = pictures.length < SHOWN ? 0 : Number(offset) + SHOWN;
-	const element = h(
-		'section.view',
-		{ 'aria-label': 'First labels' },
-		h(
-			'div.bar',
-			h('h1', title),
-			h('p.counts.desk', `${plural(pictures.length, 'picture')}, chosen to differ from each other`),
-			h('span.push.desk'),
-			store.state.pictures > SHOWN
-				? button(`Show ${SHOWN} others`, { kind: 'plain desk', onclick: () => go('start', { offset: others }) })
-				: null,
-			zoomSlider(),
-		),
+	const counts = `${plural(pictures.length, 'picture')}, chosen to differ from each other`;
+	const next = () =>
+		button(`Show ${SHOWN} others`, { kind: 'plain desk', onclick: () => go('start', { offset: others }) });
+	const element = frame(
+		{ name: 'First labels', title, counts, controls: [store.state.pictures > SHOWN && next(), zoomSlider()] },
 		pictures.length
 			? [form, grid.element]
 			: blank({ mark: 'work', title: 'The pictures are being read', text: 'The first ones appear in a moment.' }),

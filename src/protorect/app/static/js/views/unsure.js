@@ -1,26 +1,18 @@
 // Unsure pictures, one at a time, each choice beside its examples.
 
+import { chooseButton, choices, newButton, unknownButton } from '../act_buttons.js';
 import * as actions from '../actions.js';
-import { pictureUrl, read, thumbnailUrl } from '../api.js';
-import { $, button, cap, count, h, percent, plural, setVariables } from '../dom.js';
-import { blank, choice, gridView, idsOf } from './parts.js';
-import { current, go, view } from '../router.js';
+import { pictureUrl, read } from '../api.js';
+import { $, button, count, h, plural, setVariables } from '../dom.js';
+import { current, view } from '../router.js';
 import { load, on, store } from '../store.js';
+import { thumbnail } from '../tile.js';
+import { blank, frame, gridView, idsOf, modes } from './parts.js';
 
 const EXAMPLES = 5; // shown beside each choice
 const FILM = 8; // thumbnails below the picture
 
-const modes = mode =>
-	choice(
-		'View',
-		[
-			['one', 'One at a time'],
-			['grid', 'Grid'],
-		],
-		mode,
-		value => go('unsure', value === 'one' ? {} : { mode: value }),
-	);
-
+const ways = mode => modes('unsure', ['one', 'One at a time'], mode);
 const nothing = () =>
 	blank({
 		title: 'No unsure pictures',
@@ -34,7 +26,7 @@ view('unsure', async ({ mode = 'one' }) => {
 		return gridView({
 			title: 'Unsure',
 			counts: () => plural(store.state.unsure, 'picture'),
-			controls: [modes(mode)],
+			controls: [ways(mode)],
 			sections: [{ ids }],
 			blank: nothing(),
 			hint: 'Select pictures and give them a class. A labels each with its likeliest class.',
@@ -51,14 +43,11 @@ class OneAtATime {
 	}
 
 	view() {
-		this.counts = h('p.counts.desk');
+		this.counts = h('span');
 		this.body = h('div.one');
-		const element = h(
-			'section.view',
-			{ 'aria-label': 'Unsure pictures, one at a time' },
-			h('div.bar', h('h1', 'Unsure'), this.counts, h('span.push.desk'), h('div.desk', modes('one'))),
-			this.body,
-		);
+		const name = 'Unsure pictures, one at a time';
+		const controls = h('div.desk', ways('one'));
+		const element = frame({ name, title: 'Unsure', counts: this.counts, controls }, this.body);
 		this.draw();
 		return {
 			element,
@@ -126,9 +115,7 @@ class OneAtATime {
 			{ 'aria-hidden': 'true' },
 			around.map(id => {
 				const one = store.pictures.get(id);
-				return one && !one.error
-					? h('img', { alt: '', class: id === picture.id ? 'at' : null, src: thumbnailUrl(one) })
-					: null;
+				return one && !one.error && thumbnail(one, { class: id === picture.id && 'at' });
 			}),
 		);
 		const caption = `${picture.name}${picture.width ? `, ${picture.width} × ${picture.height}` : ''}`;
@@ -136,36 +123,23 @@ class OneAtATime {
 	}
 
 	ask(picture) {
-		const cards = (picture.top ?? []).map(({ label, probability }, rank) =>
+		const examples = label =>
 			h(
-				'button',
-				{
-					class: rank ? 'card' : 'card top1',
-					'aria-keyshortcuts': 'ASD'[rank],
-					onclick: () => actions.likeliest(rank),
-				},
-				cap('ASD'[rank]),
-				h('span.name', label),
-				h('span.v', percent(probability)),
-				h('span.meter', h('i', { vars: { '--w': `${100 * probability}%` } })),
-				h(
-					'span.ex',
-					{ 'aria-hidden': 'true' },
-					(this.examples.get(label) ?? []).map(one => h('img', { alt: '', src: thumbnailUrl(one) })),
-				),
-			),
-		);
+				'span.ex',
+				{ 'aria-hidden': 'true' },
+				(this.examples.get(label) ?? []).map(one => thumbnail(one)),
+			);
 		const first = picture.top?.[0]?.label;
 		return h(
 			'div.ask',
 			{ role: 'group', 'aria-label': 'Which class is it?' },
 			h('h2.desk', 'Which class is it?'),
-			cards,
+			choices(picture, 'card', examples),
 			h(
 				'div.others',
-				button('Choose class…', { key: 'C', onclick: () => actions.chooseClass() }),
-				button('New class…', { key: 'N', onclick: () => actions.newClass() }),
-				button('Mark unknown', { key: 'X', onclick: actions.unknown }),
+				chooseButton(),
+				newButton(),
+				unknownButton(),
 				button('Skip', { key: '→', keys: 'ArrowRight', onclick: () => this.move(1) }),
 			),
 			first && h('p.small.quiet.desk', `Enter accepts ${first}. The keys 1 to 0 label with their class.`),
