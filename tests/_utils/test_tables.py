@@ -1,10 +1,13 @@
 """Tables in CSV files."""
 
+import csv
+import io
+
 import pytest
 from hypothesis import given
 
 from helpers.damage import damaged_files, damages, read_or_refused
-from protorect._utils.tables import any_text, read_table
+from protorect._utils.tables import any_text, read_table, table_text
 from protorect.errors import DataError
 
 COLUMNS = ("path", "label")
@@ -79,3 +82,12 @@ def test_a_damaged_table_has_all_cells_or_is_refused(tmp_path, content):
         return all(len(cells) == 2 and "line" in where for where, cells in rows)
 
     read_or_refused(tmp_path / "t.csv", content, lambda path: read_table(path, COLUMNS), whole)
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@x", "\tx", "＝1", "'=1", "''=1"])
+def test_a_formula_is_written_as_text_and_read_as_it_was(tmp_path, cell):
+    written = table_text(COLUMNS, [("a.png", cell)])
+    assert list(csv.reader(io.StringIO(written, newline="")))[1][1].startswith("'")
+    path = tmp_path / "t.csv"
+    path.write_text(written, encoding="utf-8", newline="")
+    assert [cells for _, cells in read_table(path, COLUMNS)] == [["a.png", cell]]

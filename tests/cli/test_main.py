@@ -9,7 +9,7 @@ import pytest
 import protorect.cli
 from protorect.cli import COMMANDS, main
 
-HELPERS = {"__init__", "arguments", "browser", "output", "progress"}
+HELPERS = {"__init__", "arguments", "browser", "output", "progress", "terminal"}
 
 
 def run_help(*arguments):

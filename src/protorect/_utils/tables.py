@@ -4,25 +4,39 @@ import codecs
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from protorect._utils.files import read_text
 from protorect._utils.text import printable
 from protorect.errors import DataError
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# What a spreadsheet may take for the start of a formula, the full-width signs of Asian ones, too.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _SEPARATORS = (",", ";", "\t")
 
 
 def harmless(cell: Any) -> Any:
     """A cell that no spreadsheet takes for a formula: such a text gets an apostrophe before it."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
 
 
 def _original(cell: str) -> str:
     """The text of a cell without the apostrophe that `harmless` has added."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
+
+
+def _is_formula(cell: str) -> bool:
+    return cell.lstrip("'").startswith(_FORMULA)
+
+
+def table_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as comma-separated text, in which nothing is a formula."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([harmless(cell) for cell in row] for row in rows)
+    return text.getvalue()
 
 
 def any_text(content: bytes) -> str:

@@ -1,13 +1,33 @@
 """Text for terminals and pages."""
 
 import os
+import re
+
+# Controls of the terminal, and marks that end a line or change the direction of what follows.
+_CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+_ONE_CONTROL = re.compile(f"[{_CONTROL}]")
+_LONGEST = 1500  # characters of a message
 
 
 def printable(name: str | os.PathLike[str]) -> str:
-    """A file name in which bytes that are not UTF-8 are written as escapes."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    """A file name in which bytes that are not UTF-8 and control characters are escapes."""
+    return escaped(os.fsencode(name).decode("utf-8", "backslashreplace"))
+
+
+def escaped(text: str, keep: str = "") -> str:
+    r"""The text with control characters, but those to `keep`, as in "\x1b"."""
+    return _ONE_CONTROL.sub(
+        lambda sign: sign[0] if sign[0] in keep else sign[0].encode("unicode_escape").decode(), text
+    )
 
 
 def on_one_line(text: object) -> str:
     """The text of an error of another library, shortened, for use inside a sentence."""
     return " ".join((str(text) or type(text).__name__).split())[:500].rstrip(".")
+
+
+def as_message(text: str) -> str:
+    """One line without control characters; the middle of a very long one is left out."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
+    return escaped(text)

@@ -1,7 +1,6 @@
 """The command `protorect`: parse, call the library, print."""
 
 import argparse
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +8,8 @@ from importlib import import_module
 
 from protorect import __version__
 from protorect._utils.memory import keep_freed_memory
+from protorect._utils.text import as_message, printable
+from protorect.cli.terminal import shown_output
 from protorect.errors import PartialError, ProtorectError
 
 # Each command is a module of this package: its docstring is the help, and it has add_arguments and
@@ -34,17 +35,24 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 1 if in part, 2 for a user's mistake."""
-    _accept_any_output()
     keep_freed_memory()
+    with shown_output():
+        return _main(sys.argv[1:] if arguments is None else arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
     try:
-        options = _parse(sys.argv[1:] if arguments is None else arguments)
+        options = _parse(arguments)
         code: int | None = options.run(options)
         sys.stdout.flush()
     except ProtorectError as error:
         return _failed(str(error), 1 if isinstance(error, PartialError) else 2)
     except MemoryError:
         return _failed("there is not enough memory for this.", 2)
-    except OSError as error:  # of standard output; files raise a ProtorectError
+    except OSError as error:
+        if error.filename is not None:  # most have been named before, with what to do
+            return _failed(f"cannot use {printable(error.filename)}: {error.strerror}.", 2)
+        # Standard output has no name.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         # A reader that has gone, as in `protorect ... | head`, needs no message.
         return 1 if isinstance(error, BrokenPipeError) else _failed(f"{error.strerror}.", 1)
@@ -53,18 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or 0
 
 
-def _accept_any_output() -> None:
-    """Replace a closed output, and characters that an output cannot show."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, io.StringIO())
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
 def _failed(reason: str, code: int) -> int:
-    print(f"protorect: {reason}", file=sys.stderr)
+    print(f"protorect: {as_message(reason)}", file=sys.stderr)
     return code
 
 

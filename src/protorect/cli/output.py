@@ -7,6 +7,8 @@ from pathlib import Path
 from rich.console import Console
 
 from protorect._utils.files import check_writable
+from protorect._utils.text import as_message
+from protorect.cli.terminal import drawable
 from protorect.errors import OptionError
 from protorect.report.table import Table, terminal_table
 
@@ -16,7 +18,9 @@ WIDE = 400  # columns where the output is not a terminal, so that no name is cut
 def print_table(table: Table) -> None:
     """Print a table; names are printed verbatim, not as markup."""
     width = None if sys.stdout.isatty() else WIDE
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    console = Console(
+        file=drawable(sys.stdout), width=width, markup=False, emoji=False, highlight=False
+    )
     console.print(terminal_table(table, console))
 
 
@@ -26,7 +30,7 @@ def print_list(title: str, lines: Sequence[str], most: int | None = None, rest: 
         return
     print(f"{len(lines)} {title}:", file=sys.stderr)
     for line in lines[:most]:
-        print(f"  {line}", file=sys.stderr)
+        print(f"  {as_message(line)}", file=sys.stderr)
     if most is not None and len(lines) > most:
         print(f"  and {len(lines) - most} more, {rest}", file=sys.stderr)
 

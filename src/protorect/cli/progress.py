@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from protorect._utils.progress import Progress
+from protorect.cli.terminal import drawable
 
 if TYPE_CHECKING:
     from protorect.training.loop import StepReport
@@ -70,4 +71,5 @@ def training_progress(
 
 
 def _bar() -> Bar:
-    return Bar(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    console = Console(file=drawable(sys.stderr))
+    return Bar(console=console, transient=True, disable=not sys.stderr.isatty())

@@ -15,6 +15,7 @@ from protorect._utils.manifest import MANIFEST
 from protorect._utils.parallel import processes, processors
 from protorect._utils.parameters import LARGEST_SIZE, Parameters, parameter
 from protorect._utils.progress import Progress, part_of
+from protorect._utils.tables import harmless
 from protorect._utils.text import printable
 from protorect.datasets.boxes import AUTO, CROPS, crop_to_boxes
 from protorect.datasets.catalogue import Dataset, find_dataset
@@ -281,7 +282,7 @@ def _pack(
 
         def write_line(split: str, row: int | str, line: IndexLine) -> None:
             check(line)
-            index.writerow((split, row, *line))
+            index.writerow([harmless(cell) for cell in (split, row, *line)])
 
         done = 0
         for name, classes in splits.items():

@@ -104,7 +104,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._restore(tensors, config)
             if config["feature_names"]:
                 self.feature_names_in_ = objects(config["feature_names"])
-        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise DataError(f"{path} holds a damaged {name}: {error}. Save it again.") from error
         return self
 

@@ -39,12 +39,12 @@ class StoredPicture:
     @classmethod
     def from_file(cls, file: PathLike, name: str | None = None) -> Self:
         """Describe a picture file, shown as `name`; if it cannot be read, `error` says why."""
-        absolute = os.path.abspath(file)
+        absolute = os.path.abspath(file).replace("\0", "\\0")  # no file can have it in its name
         path = printable(file if name is None else name)
         try:
             length = os.stat(absolute).st_size
-        except (OSError, ValueError) as error:  # ValueError: a zero byte in a name
-            return cls(path, absolute, 0, error=getattr(error, "strerror", None) or str(error))
+        except OSError as error:
+            return cls(path, absolute, 0, error=error.strerror or str(error))
         regular = os.path.isfile(absolute)
         return cls(path, absolute, length, error="" if regular else "not a regular file")
 

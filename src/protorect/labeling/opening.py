@@ -125,6 +125,7 @@ def _opened(project: Project, options: Options, notices: list[str]) -> Opened:
     if journal.project != project.settings.project:
         raise DataError(f"{printable(journal.path)} is the journal of another project.")
     store = PictureStore(project.home / FEATURES)
+    store.check_ids(len(project.pictures))
     missing = [] if options.read_only else _missing(project.pictures, store)
     embedder = None
     if missing:

@@ -81,6 +81,12 @@ class PictureStore:
         """The records."""
         return self._records[: self._count]
 
+    def check_ids(self, pictures: int) -> None:
+        """Raise DataError if a record is of none of so many pictures."""
+        ids = self.index["id"]
+        if len(ids) and not 0 <= ids.min() <= ids.max() < pictures:
+            raise damaged(self.folder / _INDEX, "it names a picture that is not listed", _REMEDY)
+
     def check(self, count: int) -> int:
         """A checksum of the first records, by which a copy of their features is recognized."""
         return zlib.crc32(np.ascontiguousarray(self.index[:count]).tobytes())
@@ -144,8 +150,6 @@ class PictureStore:
             index.stat().st_size // RECORD.itemsize, features.stat().st_size // (4 * self.dim)
         )
         self._records, self._count = np.fromfile(index, RECORD, count), count
-        if count and int(self.index["id"].min()) < 0:
-            raise damaged(index, "it has a negative number of a picture", _REMEDY)
 
 
 def _append(path: Path, position: int, rows: NDArray[Any]) -> None:

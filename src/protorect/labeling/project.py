@@ -25,11 +25,12 @@ from protorect._utils.files import file_errors, sync_folders, write_text
 from protorect._utils.locks import locked
 from protorect._utils.text import printable
 from protorect.embedding.cache import file_status
-from protorect.errors import DataError
+from protorect.errors import DataError, naming
 from protorect.images.find import FoundPictures, find_pictures
 from protorect.images.stored import StoredPicture
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.placements import OWN, journal_files
+from protorect.uncertainty.thresholds import Thresholds
 
 FORMAT, VERSION = "protorect-labeling", 1
 PROJECT, PICTURES, JOURNAL, WRITER = "project.json", "pictures.json", "journal.jsonl", "writer.json"
@@ -247,6 +248,8 @@ def _read_settings(path: Path) -> Settings:
         )
     stored = read_json(path, _SETTINGS, _REMEDY)
     fields = {name: stored[name] for name in Settings.__dataclass_fields__}
+    with naming(printable(path)):
+        Thresholds(unknown=stored["unknown"], unsure=stored["unsure"])
     return Settings(**fields | {"sources": tuple(stored["sources"])})
 
 

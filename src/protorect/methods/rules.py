@@ -102,6 +102,9 @@ class Rule(ABC):
                     or not torch.as_tensor(field).isfinite().all()
                 ):
                     raise ValueError("not all are finite")
+            numeric = {tensor.dtype for tensor in tensors.values()} - {torch.bool}
+            if len(numeric) > 1 or not all(dtype.is_floating_point for dtype in numeric):
+                raise ValueError("its tensors are not floating-point numbers of one kind")
             return kind(**tensors, **numbers)
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise DataError(f"no rule {name!r} with these fields: {error}.") from error

@@ -1,12 +1,11 @@
 """Results of `evaluate` as a table, JSON and CSV."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from protorect._utils.tables import table_text
 from protorect.core.statistics import Estimate
 from protorect.evaluation.result import Result
 from protorect.report.table import Table
@@ -53,11 +52,7 @@ def results_json(results: Sequence[Result], settings: dict[str, Any] | None = No
 
 def results_csv(results: Iterable[Result]) -> str:
     """Results as comma-separated values with a header line."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(result_record(result) for result in results)
-    return text.getvalue()
+    return table_text(COLUMNS, [list(result_record(result).values()) for result in results])
 
 
 def result_record(result: Result) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from protorect._utils.text import escaped
 from protorect.errors import DataError
 
 LEAST_WIDTH = 6  # of a column of names, in characters
@@ -61,4 +62,4 @@ def markdown_table(table: Table) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("`", "")
+    return escaped(text.replace("`", ""))

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from protorect._utils.files import sha256_of_file, write_text
 from protorect._utils.progress import Progress
+from protorect._utils.tables import table_text
 from protorect._utils.text import printable
 from protorect.images.find import FailedPicture
 from protorect.labeling.exports import export
-from protorect.labeling.exports.csv import table_text
 from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction, rounded
 from protorect.report.plots.accuracy import confusion_plot
 from protorect.report.style import standalone_svg

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 
 from protorect._utils.documents import read_toml
 from protorect._utils.parameters import PRECISIONS, Parameters, parameter
+from protorect._utils.text import printable
 from protorect.backbones.registry import BACKBONES
-from protorect.errors import OptionError
+from protorect.errors import OptionError, naming
 
 
 class TrainingConfig(Parameters):
@@ -100,5 +101,7 @@ def read_config(
     """Read a recipe: the defaults, a TOML file over them, settings such as "epochs=12" last."""
     config = TrainingConfig()
     if path is not None:
-        config = config.updated(read_toml(path))
+        settings_of_file = read_toml(path)
+        with naming(printable(path)):
+            config = config.updated(settings_of_file)
     return config.updated(TrainingConfig.parse(settings))

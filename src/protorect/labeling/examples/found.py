@@ -11,7 +11,7 @@ from protorect.images.stored import StoredPicture
 from protorect.labeling.prediction import UNKNOWN, UNSURE
 
 CHECKED = ("example", "accepted")  # a status of what a person has said
-_ESCAPED = re.compile(r"\\x([89a-f][0-9a-f])")
+_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|([nrt]))")
 
 
 class Example(NamedTuple):
@@ -65,6 +65,8 @@ class Row:
 
 def example_of(row: Row, label: str, root: str, sorted_too: bool = False) -> Example:
     """The example of a line; DataError with file and line if there is no such picture."""
+    if not row.path:
+        raise DataError(f"{row.where}: the path of the picture is missing.")
     if not label:
         raise DataError(f"{row.where}: {row.path} has no label.")
     picture = _find(row, root)
@@ -84,7 +86,8 @@ def checked_rows(rows: Iterable[Row], root: str) -> list[Example]:
 
 def _find(row: Row, root: str) -> StoredPicture:
     """The picture of a line: its path, relative to `root`, or where it was moved."""
-    names = [row.path, _escaped(row.path), row.path.replace("\\", "/"), row.placed]
+    names = [row.path, *(_unescaped(row.path, byte) for byte in (0xDC00, 0))]
+    names += [row.path.replace("\\", "/"), row.placed]
     if not row.path.isascii():
         # A name on disk need not be Unicode, whatever the encoding of the table is.
         names.append(os.fsdecode(row.path.encode("latin-1", "replace")))
@@ -95,6 +98,16 @@ def _find(row: Row, root: str) -> StoredPicture:
     return next((one for one in pictures if not one.error), pictures[0])
 
 
-def _escaped(name: str) -> str:
-    """A file name of which `printable` has written bytes as escapes."""
-    return _ESCAPED.sub(lambda match: chr(0xDC00 + int(match[1], 16)), name)
+def _unescaped(name: str, byte: int) -> str:
+    """A file name of which `printable` has written bytes and control characters as escapes.
+
+    From 0x80 on it may be either; `byte` is the code of byte 0 in Python's file names.
+    """
+
+    def sign(match: re.Match[str]) -> str:
+        if match[3]:
+            return {"n": "\n", "r": "\r", "t": "\t"}[match[3]]
+        code = int(match[1] or match[2], 16)
+        return chr(code + byte if match[1] and code >= 0x80 else code)
+
+    return _ESCAPED.sub(sign, name)
