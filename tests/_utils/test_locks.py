@@ -23,7 +23,7 @@ HOLDER = """
 def test_a_second_holder_is_refused_and_the_next_one_is_not(tmp_path):
     path = tmp_path / "new" / "lock"
     with locked(path, "out"):
-        with pytest.raises(DataError, match="out is being written by another command; wait"):
+        with pytest.raises(DataError, match=f"another command, process {os.getpid()} on .*; wait"):
             locked(path, "out").__enter__()
         assert path.exists()
     assert os.listdir(path.parent) == []

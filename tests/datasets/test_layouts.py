@@ -1,6 +1,7 @@
 """Small versions of each benchmark in the layouts in which it is distributed."""
 
 import csv
+import errno
 import os
 import pickle
 import shutil
@@ -387,3 +388,18 @@ def test_meta_ilsvrc_needs_a_split(tmp_path, out):
         prepare("meta-ilsvrc-2012", root, out)
     split = ClassSplit(("n01",), ("n02",), ("n03",))
     assert classes(prepare("meta-ilsvrc-2012", root, out, split=split)) == as_packed(split)
+
+
+def test_a_class_folder_that_cannot_be_read_is_not_an_empty_class(tmp_path, out, monkeypatch):
+    class_folders(tmp_path / "pictures", ["cat", "dog"])
+    real = os.scandir
+
+    def scandir(folder):
+        if str(folder).endswith("dog"):
+            raise PermissionError(errno.EACCES, "Permission denied", folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(DataError, match=r"dog: a folder that cannot be read \(Permission denied\)"):
+        prepare("folder", tmp_path / "pictures", out, workers=1)
+    assert not out.exists()

@@ -2,11 +2,12 @@
 
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -15,7 +16,16 @@ from protorect._utils.locks import locked
 from protorect._utils.text import printable
 from protorect.errors import DataError
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
 LARGEST_TEXT = 256 * 2**20  # bytes of a text file, which is read at once
+_LONGEST_NAME = 255  # bytes
+_LONGEST_SUFFIX = 32  # characters, of a temporary file
+_PREFIX = ".protorect-new-"
+_TEMPORARY = re.compile(re.escape(_PREFIX) + r"[a-z0-9_]{8}(\..*)?", re.DOTALL)
 
 
 @contextmanager
@@ -77,16 +87,13 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
 
     It is removed if the block fails, and by the next command if the process is killed.
     """
-    with write_errors(path):
-        occupied = os.path.lexists(path) and not (path.is_dir() and not os.listdir(path))
-    if occupied:
-        raise DataError(
-            f"{printable(str(path))} exists already; remove it or give another name to --out."
-        )
-    partial = path.parent / f".{path.name}.protorect-partial"
-    lock = path.parent / f".{path.name}.protorect-lock"
-    with write_errors(path), locked(lock, path):
+    partial = _beside(path, "partial")
+    with write_errors(path), output_lock(path):
         shutil.rmtree(partial, ignore_errors=True)
+        if os.path.lexists(path) and not (path.is_dir() and not os.listdir(path)):
+            raise DataError(
+                f"{printable(str(path))} exists already; remove it or give another name to --out."
+            )
         partial.mkdir()
         try:
             yield partial
@@ -95,6 +102,20 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
             os.replace(partial, path)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+
+def output_lock(path: Path) -> AbstractContextManager[None]:
+    """Be the only command that writes the folder `path`; DataError says who else does."""
+    return locked(_beside(path, "lock"), path)
+
+
+def _beside(path: Path, kind: str) -> Path:
+    """A name beside `path` that no user gives to a file."""
+    name = f".{path.name}.protorect-{kind}"
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()
+        name = f".{digest}.protorect-{kind}"
+    return path.parent / name
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -143,13 +164,46 @@ def _check_target(target: Path) -> None:
 
 @contextmanager
 def _temporary(folder: Path | None, suffix: str) -> Iterator[Path]:
-    """A new empty file that is removed in the end."""
-    handle, name = tempfile.mkstemp(prefix=".", suffix=suffix, dir=folder)
-    os.close(handle)
+    """A new empty file that is removed in the end, or by the next command if this one is killed.
+
+    It is locked meanwhile, so that others see that it is in use.
+    """
+    if folder is not None:
+        remove_temporary_files(folder)
+    suffix = suffix if len(suffix) <= _LONGEST_SUFFIX else ""
+    handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=suffix, dir=folder)
     try:
+        if not _lock(handle):
+            os.close(handle)
+            handle = -1
         yield Path(name)
     finally:
         Path(name).unlink(missing_ok=True)
+        if handle >= 0:
+            os.close(handle)
+
+
+def remove_temporary_files(folder: Path) -> None:
+    """Remove the temporary files that killed commands have left in a folder."""
+    with suppress(OSError):  # the folder is missing, or cannot be read
+        for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+            with suppress(OSError):  # it is gone, or not ours
+                handle = _open_at_once(os.path.join(folder, name), os.O_RDWR)
+                try:
+                    if stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle):
+                        os.unlink(os.path.join(folder, name))
+                finally:
+                    os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Lock a file until it is closed; False if another command has, or if the system cannot."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return fcntl is not None
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Lock files, held by one command at a time and released when its process ends."""
 
+import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,18 +20,32 @@ def locked(path: Path, what: str | Path) -> Iterator[None]:
 
     Its folder is created if missing. `what` is the file or folder that the message names.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, timeout=_SECONDS, poll_interval=_SECONDS / 10)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
         raise DataError(
-            f"{printable(str(what))} is being written by another command; wait for it, "
-            "or give another name."
+            f"{printable(str(what))} is being written by another command{_holder(path)}; wait for "
+            "it, or give another name."
         ) from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(f"cannot write {printable(str(what))}: {reason}.") from error
+    with suppress(OSError):  # Windows: a locked file is not written
+        path.write_text(f"{os.getpid()} {platform.node()}", encoding="utf-8")
     try:
         yield
     finally:
         with suppress(OSError):  # Windows: an open file is removed by the release
             path.unlink()  # before the release: whoever opened it sees that it is gone
         lock.release()
+
+
+def _holder(path: Path) -> str:
+    """Who holds a lock, as a part of a sentence; empty if that is not known."""
+    try:
+        process, _, host = path.read_text(encoding="utf-8", errors="replace")[:200].partition(" ")
+    except OSError:
+        return ""
+    return f", process {process} on {printable(host)}" if process.isdecimal() else ""

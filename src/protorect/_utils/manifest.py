@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from protorect._utils.documents import checked, read_json
+from protorect._utils.files import read_errors
 from protorect._utils.text import on_one_line
 from protorect.errors import DataError, damaged
 
@@ -24,7 +25,9 @@ class FolderFormat(NamedTuple):
 def read_manifest(folder: Path, expected: FolderFormat, contents: Any = dict) -> dict[str, Any]:
     """The manifest of a folder, after checking its format and the description of its contents."""
     path = folder / MANIFEST
-    if not path.exists():
+    with read_errors(folder):  # which may be closed to this user
+        exists = path.exists()
+    if not exists:
         raise DataError(
             f"{folder} is not a {expected.kind}: it has no {MANIFEST}. {expected.if_missing}"
         )

@@ -34,6 +34,7 @@ from protorect.labeling.project import (
     Settings,
     find_all,
     is_project,
+    is_unfinished,
     listed,
     write_list,
     write_settings,
@@ -158,7 +159,7 @@ def _first_pictures(
             f"{printable(root)} is not a labeling project; to make one, give the pictures and a "
             "new folder."
         )
-    if not journal_files(root) and root.exists() and (not root.is_dir() or os.listdir(root)):
+    if not journal_files(root) and root.exists() and not (root.is_dir() and is_unfinished(root)):
         raise DataError(f"{printable(root)} exists and is not empty; give a new folder to --out.")
     entries = listed(find_all(sources, root, missing_ok=bool(journal_files(root))))
     if not entries:

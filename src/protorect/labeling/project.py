@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from protorect._utils.documents import COUNT, read_json
-from protorect._utils.files import file_errors, sync_folders, write_text
+from protorect._utils.files import (
+    LARGEST_TEXT,
+    file_errors,
+    open_file,
+    remove_temporary_files,
+    sync_folders,
+    write_text,
+)
 from protorect._utils.locks import locked
 from protorect._utils.text import printable
 from protorect.embedding.cache import file_status
@@ -121,7 +128,12 @@ class Project:
         folder = home(root)
         with file_errors("make", folder):
             folder.mkdir(parents=True, exist_ok=True)
-        (folder / JOURNAL).unlink(missing_ok=True)  # of a creation that was interrupted
+            if _has_acts(folder / JOURNAL):
+                raise DataError(
+                    f"{printable(folder / JOURNAL)} has labels, but {PROJECT} is missing; restore "
+                    "it from a copy."
+                )
+            (folder / JOURNAL).unlink(missing_ok=True)  # of a creation that was interrupted
         write_list(folder, pictures)
         ActJournal.create(folder / JOURNAL, settings.project).close()
         write_settings(folder, settings)
@@ -154,6 +166,21 @@ def home(root: Path) -> Path:
 def is_project(root: Path) -> bool:
     """Whether a folder is a labeling project."""
     return (home(root) / PROJECT).is_file()
+
+
+def is_unfinished(root: Path) -> bool:
+    """Whether a folder holds only what an interrupted creation of a project has left."""
+    remove_temporary_files(root)
+    own = {LOCK, WRITER, PICTURES, JOURNAL}
+    return set(os.listdir(root)) <= own and not _has_acts(root / JOURNAL)
+
+
+def _has_acts(journal: Path) -> bool:
+    if not journal.exists():
+        return False
+    with open_file(journal) as file:
+        file.readline(LARGEST_TEXT)  # the head
+        return bool(file.read(1))
 
 
 def find_all(sources: Iterable[str], root: Path, missing_ok: bool = True) -> FoundPictures:
@@ -192,7 +219,8 @@ def writing(root: Path) -> Iterator[None]:
     with file_errors("make", folder):
         folder.mkdir(parents=True, exist_ok=True)
     try:
-        lock = locked(folder / LOCK, root)
+        # That of a sorted folder: it is sorted, undone or labeled by one command at a time.
+        lock = locked(root / OWN / LOCK if journal_files(root) else folder / LOCK, root)
         lock.__enter__()
     except DataError:
         raise DataError(f"{printable(root)} is open already{_writer(folder)}.") from None

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 from PIL import Image
 
+from protorect._utils.files import write_errors
 from protorect._utils.parallel import processors, threads
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
@@ -108,8 +109,12 @@ def make_thumbnails(
     folder: Path, pictures: Sequence[tuple[str, str]], progress: Progress | None = None
 ) -> None:
     """Make the missing thumbnails of pictures (file, SHA-256); an unreadable one gets none."""
-    folder.mkdir(parents=True, exist_ok=True)
-    existing = set(os.listdir(folder))
+    with write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        existing = set(os.listdir(folder))
+        for name in existing:
+            if name.startswith("."):  # of a sorting that was killed
+                (folder / name).unlink()
     by_name = {_thumbnail_name(content): file for file, content in pictures}
     missing = [(folder / name, file) for name, file in by_name.items() if name not in existing]
     with threads(processors()) as map_threads:
@@ -128,8 +133,9 @@ def _make_thumbnail(target_and_file: tuple[Path, str]) -> None:
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "JPEG", quality=QUALITY)
     temporary = target.with_name(f".{target.name}")
-    temporary.write_bytes(data.getvalue())
-    os.replace(temporary, target)
+    with write_errors(target):
+        temporary.write_bytes(data.getvalue())
+        os.replace(temporary, target)
 
 
 def _thumbnail_name(content: str) -> str:

@@ -12,7 +12,13 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from protorect._utils.files import file_errors, read_errors, sync_folders, write_errors
+from protorect._utils.files import (
+    file_errors,
+    read_errors,
+    remove_temporary_files,
+    sync_folders,
+    write_errors,
+)
 from protorect._utils.locks import locked
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
@@ -45,7 +51,10 @@ def open_folder(root: Path) -> Iterator["SortedFolder"]:
     unused = False
     try:
         with locked(root / LOCK, root):
-            previous_layout.convert(root, root / WRITTEN)
+            with write_errors(root):
+                previous_layout.convert(root, root / WRITTEN)
+            for own in (journal.FOLDER, WRITTEN):
+                remove_temporary_files(root / own)
             folder = SortedFolder(root, made_folder=bool(made))
             if folder.made_folder and not made:
                 made = [root]
@@ -151,10 +160,10 @@ class SortedFolder:
     @contextmanager
     def output(self, name: str) -> Iterator[Path]:
         """Give a path to write an output to; it appears in the folder if the block succeeds."""
-        self.clear([name])
         written = self.root / WRITTEN / name
         copy = written.with_name(f"copy of {name}")
         with write_errors(self.root / name):
+            self.clear([name])
             written.parent.mkdir(exist_ok=True)
             yield written
             shutil.copyfile(written, copy)

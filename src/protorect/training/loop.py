@@ -28,7 +28,7 @@ from protorect.training import schedule
 from protorect.training.augmentation import Augmentation
 from protorect.training.config import TrainingConfig
 from protorect.training.distributed import Processes
-from protorect.training.run import Run
+from protorect.training.run import Run, only_writer
 from protorect.training.validation import Validation
 
 SINGLE_PROCESS = Processes()
@@ -47,6 +47,7 @@ class StepReport:
     images_per_second: float
 
 
+@only_writer
 def train(
     packed: str | os.PathLike[str],
     out: str | os.PathLike[str],

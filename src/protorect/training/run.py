@@ -9,10 +9,14 @@ Files are replaced atomically, so a run killed at any moment resumes from its la
 """
 
 import json
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
+from functools import wraps
+from inspect import signature
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import nn
@@ -20,8 +24,8 @@ from torch.optim import Optimizer
 
 from protorect._utils.checkpoint import check_fits, load_tensors, save_tensors
 from protorect._utils.documents import COUNT, read_json, read_json_lines
-from protorect._utils.files import write_text
-from protorect._utils.text import on_one_line
+from protorect._utils.files import output_lock, read_errors, remove_temporary_files, write_text
+from protorect._utils.text import on_one_line, printable
 from protorect._utils.versions import versions
 from protorect.backbones.weights import BASE_CLASSIFIER, BEST_WEIGHTS, WEIGHTS
 from protorect.datasets.catalogue import DATASETS
@@ -31,6 +35,21 @@ from protorect.training.config import TrainingConfig
 
 CHECKPOINT = "training"  # the kind of `last.safetensors`
 _REMEDY = "Remove this line."
+_Options = ParamSpec("_Options")
+_Result = TypeVar("_Result")
+
+
+def only_writer(train: Callable[_Options, _Result]) -> Callable[_Options, _Result]:
+    """Let `train(packed, out, ...)` hold the lock of its run; of several processes the first."""
+
+    @wraps(train)
+    def with_lock(*args: _Options.args, **kwargs: _Options.kwargs) -> _Result:
+        given: dict[str, Any] = signature(train).bind(*args, **kwargs).arguments
+        first = "processes" not in given or given["processes"].first
+        with output_lock(Path(given["out"])) if first else nullcontext():
+            return train(*args, **kwargs)
+
+    return with_lock
 
 
 class Run:
@@ -44,7 +63,12 @@ class Run:
 
     def start(self, config: TrainingConfig, data: dict[str, Any]) -> None:
         """Write configuration, data and versions into a new folder."""
-        if self.folder.exists() and any(self.folder.iterdir()):
+        if self.folder.exists() and not self.folder.is_dir():
+            raise DataError(f"{printable(self.folder)} is a file; give the name of a folder.")
+        with read_errors(self.folder):
+            remove_temporary_files(self.folder)  # of a run that was killed before it began
+            occupied = self.folder.exists() and any(self.folder.iterdir())
+        if occupied:
             raise DataError(
                 f"{self.folder} is not empty. Give another folder, or --resume to continue the "
                 "run in it."

@@ -12,6 +12,7 @@ from pathlib import Path
 from protorect._utils.text import printable
 from protorect.datasets.index import IndexLine
 from protorect.datasets.splits import ClassSplit
+from protorect.errors import DataError
 from protorect.images.archives import Listing
 from protorect.images.stored import StoredPicture
 
@@ -40,6 +41,8 @@ def group_by_class(
     unused = list(listing.other_files)
     for picture in listing.pictures:
         name = class_of(picture)
+        if picture.path in by_class:  # a folder that cannot be read, and not an empty class
+            raise DataError(f"{printable(picture.file)}: {picture.error}; make it readable.")
         if name is None:
             unused.append(picture.path)
         else:
