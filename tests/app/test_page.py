@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import threading
 import time
 from contextlib import suppress
 
@@ -11,6 +12,8 @@ from benchmarks.browser import CHROMIUM, PATIENCE, Browser
 
 from helpers.labeling_server import TOKEN, opened, served
 from helpers.sorting import ColoredPictures
+from protorect.labeling import background
+from protorect.labeling.session import LabelingSession
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 TILES = "document.querySelectorAll('.grid .tile:not(.wait)').length"
@@ -259,6 +262,26 @@ def test_acts_wait_for_a_server_that_is_away(session, tmp_path):
         with served(session, port) as client:
             saved(page, client, before + 1)
             page.wait_for("document.querySelector('#lost').hidden")
+
+
+def test_pictures_that_are_read_later_appear(colors, tmp_path, monkeypatch):
+    wait, embed_at = threading.Event(), background.embed_at
+    monkeypatch.setattr(background, "embed_at", lambda *given: wait.wait() and embed_at(*given))
+    given = colors.root / "project", colors.pictures
+    with (
+        LabelingSession.open(*given, source=colors.weights, cache=False) as session,
+        served(session) as client,
+        Browser(tmp_path / "profile", 1440, 900) as page,
+    ):
+        try:
+            page.open(f"{client.url}?token={TOKEN}")
+            says(page, "main", "The pictures are being read")
+            says(page, "#reading", "Reading pictures: 0 of 24")
+        finally:
+            wait.set()
+        counts(page, ".grid .tile:not(.wait)", 24)
+        page.wait_for("document.querySelector('#reading').hidden")
+        assert page.errors == []
 
 
 def test_two_browsers_see_the_same_project(page, client, tmp_path):

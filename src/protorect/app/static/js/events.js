@@ -13,6 +13,7 @@ let pending = null;
 async function readAgain() {
 	pending = null;
 	await refreshState();
+	if (current.waiting) await show();
 	const inView = Grid.current ? Grid.current.page() : (current.targets?.() ?? []);
 	forgetExcept(inView);
 	await load(inView.slice(0, 500), true);
@@ -32,7 +33,6 @@ function progressed(progress) {
 	const before = store.state.progress;
 	setState({ ...store.state, progress, embedded: progress ? progress.done : store.state.embedded });
 	if (!progress && before) soon();
-	if (current.waiting && progress?.done) void show();
 }
 
 export function startEvents() {
