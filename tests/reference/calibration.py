@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 
-def negative_log_likelihood(scores, labels, temperature):
+def negative_log_likelihood(scores, labels, weights, temperature):
     total = 0.0
-    for row, label in zip(scores, labels, strict=True):
+    for row, label, weight in zip(scores, labels, weights, strict=True):
         powers = [math.exp((value - max(row)) / temperature) for value in row]
-        total += math.log(sum(powers)) - (row[label] - max(row)) / temperature
+        total += weight * (math.log(sum(powers)) - (row[label] - max(row)) / temperature)
     return total
 
 
@@ -25,15 +25,25 @@ def expected_scale(scores, rows, ways, shots):
     share = sum(agreeing) / len(agreeing)
     odds = math.log((share + 0.02) / (1.02 - share))
     return math.exp(
-        -0.91 + 0.66 * math.log(ways / 5) + 0.93 * entropy + 0.61 * odds + 0.25 * math.log(shots)
+        -0.68 + 0.7 * math.log(ways / 5) + 0.35 * entropy + 0.75 * odds + 0.25 * math.log(shots)
     )
 
 
-def temperature(held_out, labels, expected, candidates):
+def label_weights(labels, predicted, ways):
+    """Weights of held-out labels: the smoothed share of their class over that of the labels."""
+    raw = [
+        (predicted.count(label) + 0.3 * len(predicted) / ways) / labels.count(label)
+        for label in labels
+    ]
+    return [len(raw) * one / sum(raw) for one in raw]
+
+
+def temperature(held_out, labels, weights, expected, candidates):
     """The candidate with the least loss of held-out scores, near the expected temperature."""
 
     def loss(one):
-        return 4 * math.log(one / expected) ** 2 + negative_log_likelihood(held_out, labels, one)
+        loss = negative_log_likelihood(held_out, labels, weights, one)
+        return 4 * math.log(one / expected) ** 2 + loss
 
     return min(candidates, key=loss)
 

@@ -8,7 +8,11 @@ from helpers.tasks import task
 from protorect.methods import METHODS
 from protorect.uncertainty import calibration, held_out
 from protorect.uncertainty.calibrated import fit_calibrated
-from protorect.uncertainty.calibration import calibrated_temperature, fit_temperature
+from protorect.uncertainty.calibration import (
+    calibrated_temperature,
+    fit_temperature,
+    label_weights,
+)
 from protorect.uncertainty.held_out import HeldOut, hold_out
 from protorect.uncertainty.ood import centered_rows
 from reference import calibration as reference
@@ -28,18 +32,44 @@ def random_scores(n=200, ways=4, scale=2.5, seed=0):
 def test_the_temperature_equals_that_of_the_slow_reference(n, expected):
     examples = random_scores(n)
     candidates = (2 * calibration.TEMPERATURES).tolist()
-    slow = reference.temperature(*(c.tolist() for c in examples), expected, candidates)
-    assert fit_temperature(examples, expected, 2.0) == pytest.approx(slow, rel=1e-6)
+    weights = np.random.default_rng(1).uniform(0.2, 2, size=n)
+    slow = reference.temperature(*(c.tolist() for c in examples), weights, expected, candidates)
+    found = fit_temperature(examples, torch.from_numpy(weights), expected, 2.0)
+    assert found == pytest.approx(slow, rel=1e-6)
+
+
+def test_labels_weigh_as_their_classes_are_predicted():
+    labels, predicted = [0, 0, 0, 1, 1, 2, 2], [0] * 5 + [1] * 15
+    found = label_weights(torch.tensor(labels), torch.tensor(predicted), 3)
+    np.testing.assert_allclose(found, reference.label_weights(labels, predicted, 3), rtol=1e-6)
+    assert max(found[0], found[5]) < found[3]
+
+
+def test_mistakes_on_an_absent_class_do_not_make_the_others_doubtful():
+    """Half of the classes are absent, and pure noise; the others are distinct."""
+    support, labels, unlabeled, truth = map(torch.from_numpy, task(shots=5, each=20, spread=0.8))
+    support, present = support.clone(), truth < 3
+    noise = torch.Generator().manual_seed(0)
+    support[labels >= 3] = support.std() * torch.randn(15, 32, generator=noise)
+    rule, scored = fit_calibrated(METHODS["cspn"], support, labels, unlabeled[present])
+    top = rule.probabilities(scored.scores).max(dim=-1)
+    right = float((top.indices == truth[present]).float().mean())
+    assert right > 0.9
+    assert float(top.values.mean()) > right - 0.08
 
 
 def test_many_examples_determine_the_temperature():
     for expected in (0.1, 1.0):
-        assert 1 / 3.3 < fit_temperature(random_scores(1000), expected, 1.0) < 1 / 1.9
+        assert (
+            1 / 3.3
+            < fit_temperature(random_scores(1000), torch.ones(1000), expected, 1.0)
+            < 1 / 1.9
+        )
 
 
 def test_without_a_mistake_the_temperature_is_not_zero():
     labels = torch.arange(40) % 4
-    assert fit_temperature(HeldOut(torch.eye(4)[labels], labels), 0.2, 1.0) > 0.02
+    assert fit_temperature(HeldOut(torch.eye(4)[labels], labels), torch.ones(40), 0.2, 1.0) > 0.02
 
 
 @pytest.mark.parametrize("shots", [1, 3])

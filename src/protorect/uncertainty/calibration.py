@@ -6,7 +6,8 @@ Two sources say how sharp the scores may be taken:
   as the same class, and all classes are predicted. A linear model of these, chosen on validation
   classes of other pictures and networks, expects a logarithm of the temperature.
 - Held-out examples, if there are classes with several: the likelihood of their labels (Guo et al.,
-  "On Calibration of Modern Neural Networks", 2017).
+  "On Calibration of Modern Neural Networks", 2017), weighted by how many samples are predicted as
+  each class: mistakes on a class that hardly occurs say little about the others.
 
 The temperature maximizes that likelihood times a normal distribution around the expected one. With
 one example per class nothing can be held out, and the temperature is higher, out of caution.
@@ -26,10 +27,11 @@ TEMPERATURES = torch.logspace(1, -3, 400)  # candidates, in units of the mean le
 PRIOR = 4.0  # weight of the squared difference to the expected logarithm of the temperature
 # Of the expected log(lead / temperature): a constant, log(classes / 5), the entropy of the
 # predictions, the log-odds of the neighbors' agreement, log(examples per class).
-MODEL = (-0.91, 0.66, 0.93, 0.61, 0.25)
-CAUTION = 0.15  # added to the logarithm of the temperature where no example can be held out
+MODEL = (-0.68, 0.7, 0.35, 0.75, 0.25)
+CAUTION = 0.08  # added to the logarithm of the temperature where no example can be held out
 _TYPICAL = 0.9, 1.2  # entropy and log-odds where there are too few unlabeled samples
 _NEIGHBORS = 3
+_ADDED = 0.3  # to the predicted samples of every class, relative to their mean
 _PER_CLASS = 15  # samples among which neighbors are searched: as many as in the model's tasks
 
 
@@ -58,12 +60,13 @@ def calibrated_temperature(
     if not len(known):
         return None
     ways = scores.shape[1]
-    statistics = _TYPICAL
+    statistics, weights = _TYPICAL, torch.ones(len(held_out.labels))
     if len(unlabeled) >= 2 * ways:
         some = thinned(len(unlabeled), _PER_CLASS * ways)
         rows, _ = centered_rows(support, labels, unlabeled[some])
         predicted = predictions(scores[some])
         statistics = prediction_entropy(predicted, ways), neighbor_agreement(rows, predicted)
+        weights = label_weights(held_out.labels, predicted, ways)
     *factors, shots_factor = MODEL
     values = 1.0, math.log(ways / 5), *statistics
     expected = sum(factor * value for factor, value in zip(factors, values, strict=True))
@@ -73,7 +76,7 @@ def calibrated_temperature(
         return lead * math.exp(CAUTION - expected) / sharper
     # The held-out examples were classified with one example less.
     fewer = math.exp(shots_factor * math.log(max(shots - 1, 0.5)))
-    temperature = fit_temperature(held_out, lead * math.exp(-expected) / fewer, lead)
+    temperature = fit_temperature(held_out, weights, lead * math.exp(-expected) / fewer, lead)
     return temperature * fewer / sharper
 
 
@@ -91,12 +94,19 @@ def neighbor_agreement(rows: Tensor, predicted: Tensor) -> float:
     return math.log((share + 0.02) / (1.02 - share))
 
 
-def fit_temperature(held_out: HeldOut, expected: float, lead: float) -> float:
-    """The most likely temperature of held-out examples, near the expected one."""
+def label_weights(labels: Tensor, predicted: Tensor, ways: int) -> Tensor:
+    """Weights (n,) of held-out labels, 1 on average, by the shares of the predicted classes."""
+    counts, mean = predicted.bincount(minlength=ways), len(predicted) / ways
+    weights = ((counts + _ADDED * mean) / labels.bincount(minlength=ways).clamp_min(1))[labels]
+    return weights / weights.mean() if len(labels) else weights
+
+
+def fit_temperature(held_out: HeldOut, weights: Tensor, expected: float, lead: float) -> float:
+    """The most likely temperature of held-out examples with such weights, near the expected one."""
 
     def loss(temperature: float) -> float:
         logs = torch.log_softmax(held_out.scores / temperature, dim=-1)
-        likelihood = float(logs.gather(1, held_out.labels[:, None]).sum())
+        likelihood = float(weights.to(logs) @ logs.gather(1, held_out.labels[:, None])[:, 0])
         return PRIOR * math.log(temperature / expected) ** 2 - likelihood
 
     return min(candidates(lead), key=loss)
