@@ -27,8 +27,10 @@ OWN_WEIGHT = 0.4  # of a sample itself in its similarity; the rest is its neighb
 JOINING = 8  # unlabeled samples that join a prototype, at most half of those nearest to it
 FAR_WEIGHT = 5.0  # of what the plain cosine lacks
 _FAR = 2.5  # deviations below the median plain cosine at which that begins
-_CAUTION = 0.65  # factor of the deviation of the examples' similarities
-_FEW = 6.5  # how much more of it with few examples, over the square root of their number
+# Factors of the deviation of the similarities of samples of the classes: their distribution has a
+# longer lower tail than a normal one.
+_CAUTION, _FEW = 1.15, 8.0  # of examples: a constant, plus some over their number
+_CAUTION_ONE = 1.8  # of the unlabeled samples, with one example per class
 _ROWS, _PER_CLASS = 500, 15  # at most so many unlabeled samples are searched for neighbors
 _SAME = 1 - 1e-6  # the cosine of a sample with itself, but for rounding
 
@@ -164,13 +166,14 @@ def _distribution(rule: SimilarityRule, support: Tensor, labels: Tensor) -> tupl
         cosines = (rows @ rule.prototypes[0].T).scatter(1, labels[several][:, None], own[:, None])
         similarity = rule.of_rows(rows[None], cosines[None])[0]
         mean, deviation = float(similarity.mean()), float(similarity.std())
+        # Few samples say little about their deviation.
+        factor = _CAUTION + _FEW / len(similarity)
     elif rule.neighbors.shape[1] >= 2:
         similarity = rule.of_rows(rule.neighbors, rule.neighbors @ rule.prototypes.mT)[0]
-        mean, deviation = _upper_half(similarity)
+        (mean, deviation), factor = _upper_half(similarity), _CAUTION_ONE
     else:
         return 0.0, 1.0
-    # Few samples say little about their deviation.
-    return mean, max(_CAUTION * (1 + _FEW * len(similarity) ** -0.5) * deviation, 1e-3)
+    return mean, max(factor * deviation, 1e-3)
 
 
 def _upper_half(values: Tensor) -> tuple[float, float]:
