@@ -161,7 +161,7 @@ def mutated_lines(data: bytes, rng: Random) -> bytes:
                 try:
                     value = mutated_value(json.loads(lines[place]), rng)
                     lines[place] = spelled(value, rng) + b"\n"
-                except ValueError:
+                except (ValueError, RecursionError):
                     lines[place] = mutated_bytes(lines[place], rng)
     return b"".join(lines)
 
@@ -179,7 +179,7 @@ def mutated_act_journal(data: bytes, rng: Random) -> bytes:
             if rng.random() < 0.95:
                 record["n"] = number
             body = json.dumps(record, separators=(",", ":")).encode()
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             body = line[:-1] + b"}"
         check = zlib.crc32(body, check)
         lines.append(body[:-1] + f',"check":"{check:08x}"}}\n'.encode())

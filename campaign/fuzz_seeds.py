@@ -6,6 +6,7 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from protorect._utils.checkpoint import save_tensors
 from protorect.backbones.registry import build
 from protorect.cli import main
 from protorect.datasets.splits import known_split
+from protorect.embedding.extract import extract
 from protorect.estimators.few_shot import FewShotClassifier
 from protorect.evaluation.sampling import sample_episodes
 from protorect.labeling.classifier import ImageClassifier
@@ -94,8 +96,17 @@ def training(root: Path) -> None:
     (root / "run/run.json").write_text(json.dumps(started))
     test = root / "test.npz"
     _run("extract", root / "run", root / "packed", "--split", "test", "--out", test, "--no-cache")
+    _interrupted_extraction(root)
     results = ("--way", 2, "--query", 1, "--shot", 1, "--episodes", 2, "--json", root / "r.json")
     _run("evaluate", test, "--method", "cspn", *results)
+
+
+def _interrupted_extraction(root: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        extract(root / "run", root / "packed", root / "part.npz", split="test", progress=stop)
 
 
 def sorting(root: Path) -> None:

@@ -139,6 +139,7 @@ def _evaluated() -> list[Target]:
 def _trained() -> list[Target]:
     resume = _TRAIN + "run --resume --set epochs=2"
     extract = "extract {}/run {}/packed " + _EXTRACT
+    resumed = extract.replace("new.npz", "part.npz")
     publish = "publish {}/run new --results {}/r.json --out {}/published"
     return [
         Target("recipe", "training", "recipe.toml", mutated_toml, _TRAIN + "new --set epochs=1", 2),
@@ -151,6 +152,8 @@ def _trained() -> list[Target]:
         Target("checkpoint", "training", "run/last.safetensors", mutated_safetensors, resume),
         Target("weights", "training", "run/best.safetensors", mutated_safetensors, extract),
         Target("extracted", "training", "test.npz", mutated_zip(mutated_npy), _again(), 1),
+        Target("progress", "training", "part.npz.partial/progress.json", mutated_json, resumed),
+        Target("part", "training", "part.npz.partial/store/features.npy", mutated_npy, resumed),
         Target("results", "training", "r.json", mutated_json, publish),
         Target(
             "weights of a run", "training", "run/best.safetensors", mutated_safetensors, publish

@@ -30,6 +30,7 @@ def test_control_characters_are_escapes(name):
 
 def test_names_that_are_not_utf_8_and_line_ends_are_escapes_too():
     assert printable("a\udcff\nb") == "a\\xff\\nb"
+    assert printable("a\ud800\0") == "a\\ud800\\0"
     assert escaped("a\n\tb\x1b", keep="\n\t") == "a\n\tb\\x1b"
     assert printable("Käse 🧀 \N{ZERO WIDTH JOINER}") == "Käse 🧀 \N{ZERO WIDTH JOINER}"
 

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from protorect.cli import main
 from protorect.embedding.cache import FILE, FeatureCache, user_cache
 from protorect.embedding.pipeline import embed_pictures
 from protorect.embedding.sources import load_embedder
@@ -81,25 +82,134 @@ def test_the_content_of_a_file_changed_a_moment_ago_is_not_remembered(colors, tm
         assert cache.known_content(file) == b"content"
 
 
-@pytest.mark.parametrize("damage", [b"no database at all", b""])
-def test_a_damaged_cache_is_replaced(colors, counting, tmp_path, damage):
+def test_an_empty_file_is_filled(colors, counting, tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / FILE).touch()
+    _, problem = embed(colors, counting, tmp_path / "cache")
+    assert problem == ""
     embed(colors, counting, tmp_path / "cache")
-    for path in (tmp_path / "cache").iterdir():
-        path.write_bytes(damage)
-    embedded, problem = embed(colors, counting, tmp_path / "cache")
-    assert len(embedded.features) == 24
+    assert counting.count == 24
+
+
+@pytest.mark.parametrize("kind", ["database", "text", "of the same version"])
+def test_a_file_of_somebody_else_is_refused_by_name_and_kept(colors, tmp_path, capsys, kind):
+    file = tmp_path / "cache" / FILE
+    file.parent.mkdir()
+    if kind == "text":
+        file.write_text("my notes")
+    else:
+        with sqlite3.connect(file) as database:
+            database.execute("CREATE TABLE features (mine)")
+            database.execute("PRAGMA user_version = 1" if kind != "database" else "SELECT 1")
+        database.close()
+    before = file.read_bytes()
+    sort = ["sort", str(colors.pictures), "--examples", str(colors.examples), "--cache"]
+    sort += [str(file.parent), "--network", colors.weights, "--out", str(colors.out)]
+    assert main(sort) == 2
+    assert f"{file} is not a cache of protorect; give another folder" in capsys.readouterr().err
+    assert file.read_bytes() == before
+    assert [one.name for one in file.parent.iterdir()] == [FILE]
+    assert not colors.out.exists()
+
+
+def change(file, *statements):
+    database = sqlite3.connect(file)
+    for statement in statements:
+        database.execute(statement)
+    database.commit()
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE files",
+        "CREATE TABLE mine (text)",
+        "CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM features; END",
+        "PRAGMA user_version = 99",
+        "ALTER TABLE features RENAME COLUMN vector TO other",
+    ],
+)
+def test_a_changed_cache_is_set_aside(colors, counting, tmp_path, statement):
+    file = tmp_path / "cache" / FILE
+    embed(colors, counting, file.parent)
+    change(file, "PRAGMA journal_mode = DELETE", statement)
+    before = file.read_bytes()
+    _, problem = embed(colors, counting, file.parent)
     assert problem == ""
     assert counting.count == 48
-
-
-def test_a_truncated_vector_is_not_used(colors, counting, tmp_path):
-    embed(colors, counting, tmp_path / "cache")
-    with sqlite3.connect(tmp_path / "cache" / FILE) as database:
-        database.execute("UPDATE features SET vector = x'010203'")
-    database.close()
-    embedded, _ = embed(colors, counting, tmp_path / "cache")
+    assert (file.parent / f"{FILE}.damaged-1").read_bytes() == before
+    embed(colors, counting, file.parent)
     assert counting.count == 48
-    assert len(embedded.features) == 24
+
+
+def test_a_damaged_page_is_noticed_and_the_cache_set_aside(colors, counting, tmp_path):
+    file = tmp_path / "cache" / FILE
+    embed(colors, counting, file.parent)
+    change(file, "PRAGMA journal_mode = DELETE")
+    content = file.read_bytes()
+    file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    embed(colors, counting, file.parent)
+    assert counting.count == 48
+    embed(colors, counting, file.parent)
+    embed(colors, counting, file.parent)
+    assert counting.count <= 72  # by now there is a new one
+    assert (file.parent / f"{FILE}.damaged-1").exists()
+
+
+def test_a_cache_of_the_first_format_is_set_aside(colors, counting, tmp_path):
+    file = tmp_path / "cache" / FILE
+    file.parent.mkdir()
+    change(
+        file,
+        "CREATE TABLE features (network, content, vector, used)",
+        "CREATE TABLE files (place, size, changed, content)",
+        "PRAGMA user_version = 1",
+    )
+    assert embed(colors, counting, file.parent)[1] == ""
+    assert (file.parent / f"{FILE}.damaged-1").exists()
+
+
+def test_the_users_own_cache_is_never_refused(colors, counting, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    user_cache().mkdir()
+    (user_cache() / FILE).write_bytes(b"no database at all")
+    assert embed(colors, counting, user_cache())[1] == ""
+    assert (user_cache() / f"{FILE}.damaged-1").read_bytes() == b"no database at all"
+
+
+@pytest.mark.parametrize(
+    "change_of_rows",
+    [
+        "vector = x'010203'",
+        "vector = zeroblob(length(vector))",
+        "vector = (SELECT vector FROM features ORDER BY content LIMIT 1)",
+        "vector = 'text'",
+        "vector = NULL",
+    ],
+)
+def test_a_poisoned_row_is_computed_again(colors, counting, tmp_path, change_of_rows):
+    first, _ = embed(colors, counting, tmp_path / "cache")
+    change(tmp_path / "cache" / FILE, f"UPDATE features SET {change_of_rows}")
+    second, problem = embed(colors, counting, tmp_path / "cache")
+    assert counting.count >= 47  # one row may be as it was
+    np.testing.assert_array_equal(first.features, second.features)
+    assert problem == ""
+    before = counting.count
+    embed(colors, counting, tmp_path / "cache")
+    assert counting.count == before
+
+
+def test_a_poisoned_content_of_a_file_is_not_used(tmp_path):
+    (tmp_path / "1.png").write_bytes(b"1")
+    os.utime(tmp_path / "1.png", (1e9, 1e9))
+    file = str(tmp_path / "1.png")
+    with FeatureCache(tmp_path / "cache") as cache:
+        cache.put("network", [], [(file, b"content")])
+        assert cache.known_content(file) == b"content"
+    change(tmp_path / "cache" / FILE, "UPDATE files SET content = x'00'")
+    with FeatureCache(tmp_path / "cache") as cache:
+        assert cache.known_content(file) is None
 
 
 def test_work_continues_without_a_writable_cache(colors, counting, tmp_path):

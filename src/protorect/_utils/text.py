@@ -11,7 +11,17 @@ _LONGEST = 1500  # characters of a message
 
 def printable(name: str | os.PathLike[str]) -> str:
     """A file name in which bytes that are not UTF-8 and control characters are escapes."""
-    return escaped(os.fsencode(name).decode("utf-8", "backslashreplace"))
+    return escaped(os.fsencode(possible_name(name)).decode("utf-8", "backslashreplace"))
+
+
+def possible_name(name: str | os.PathLike[str]) -> str:
+    """The name, with escapes for what no file can have in its name, so that none is found."""
+    text = os.fspath(name).replace("\0", "\\0")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:  # half of a character of UTF-16
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
 
 
 def escaped(text: str, keep: str = "") -> str:

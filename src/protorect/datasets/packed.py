@@ -96,7 +96,8 @@ class PackedDataset:
         shape = (count, self.size, self.size, self.channels)
         images = map_array(self.path / f"{name}.npy", "uint8", shape, _REMEDY)
         labels = np.array(map_array(self.path / f"{name}-labels.npy", "int64", (count,), _REMEDY))
-        if np.any(np.diff(labels) < 0) or np.any(np.unique(labels) != np.arange(len(classes))):
+        used = np.unique(labels)
+        if np.any(np.diff(labels) < 0) or not np.array_equal(used, np.arange(len(classes))):
             reason = "its labels do not fit its classes"
             raise damaged(self.path / f"{name}-labels.npy", reason, _REMEDY)
         groups, file = None, f"{name}-groups.npy"

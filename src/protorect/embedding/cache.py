@@ -2,38 +2,51 @@
 
 One SQLite file holds two tables: features by network and content, and the content of each file
 when it was last read, which is valid as long as its size and modification time are the same.
-Several processes may use it at once. A damaged cache is replaced by an empty one; where it cannot
-be written, everything works without it.
+Several processes may use it at once. What is stored carries a checksum, and is computed again where
+that does not fit. A damaged cache is set aside under another name and a new one is begun; a file
+that is not a cache is refused, never changed. Where a cache cannot be written, everything works
+without it.
 """
 
 import os
 import sqlite3
+import struct
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protorect._utils.files import read_errors
+from protorect._utils.text import printable
+from protorect.errors import DataError
+
 MAX_BYTES = 4 * 2**30
 FILL_AFTER_EVICTION = 0.8  # of the maximum
 FILE = "features.sqlite"
-_FORMAT = 1
+_FORMAT = 2
+_APPLICATION = 0x70726F74  # "prot", in the header of the file
+_DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _TIMEOUT = 60.0  # seconds to wait for another process
 # A change within the resolution of the file system's clock would not be noticed.
 _MIN_AGE_NS = 2_000_000_000
+_OBJECTS = {"features", "by_use", "files"}
 _SET_UP = f"""
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL;
+BEGIN IMMEDIATE;
+PRAGMA application_id = {_APPLICATION};
 CREATE TABLE IF NOT EXISTS features (
     network TEXT, content BLOB, vector BLOB, used INTEGER, PRIMARY KEY (network, content));
 CREATE INDEX IF NOT EXISTS by_use ON features (used);
 CREATE TABLE IF NOT EXISTS files (
     place BLOB PRIMARY KEY, size INTEGER, changed INTEGER, content BLOB) WITHOUT ROWID;
 PRAGMA user_version = {_FORMAT};
+COMMIT;
 """
 _BYTES_IN_USE = """
 SELECT (page_count - freelist_count) * page_size
@@ -93,7 +106,7 @@ class FeatureCache:
             return None
         statement = "SELECT content FROM files WHERE place = ? AND size = ? AND changed = ?"
         rows = self._run(statement, [(_place(file), *status)])
-        return rows[0][0] if rows else None
+        return _unsealed(rows[0][0], _place(file), *status) if rows else None
 
     def get(self, network: str, content: bytes) -> NDArray[np.float32] | None:
         """The features (dim,) of a content, or None if they are not stored."""
@@ -104,12 +117,12 @@ class FeatureCache:
         """What else was made of a content, such as its thumbnail, or None if it is not stored."""
         statement = "SELECT vector FROM features WHERE network = ? AND content = ?"
         rows = self._run(statement, [(maker, content)])
-        return rows[0][0] if rows and isinstance(rows[0][0], bytes) else None
+        return _unsealed(rows[0][0], maker, content) if rows else None
 
     def put_bytes(self, maker: str, content: bytes, made: bytes) -> None:
         """Store what was made of a content."""
         statement = "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)"
-        self._run(statement, [(maker, content, made, _today())])
+        self._run(statement, [(maker, content, _sealed(made, maker, content), _today())])
 
     def mark_used(self, network: str, contents: Iterable[bytes]) -> None:
         """Record that these features were used today."""
@@ -129,11 +142,14 @@ class FeatureCache:
         today = _today()
         self._run(
             "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)",
-            [(network, content, row.astype("<f4").tobytes(), today) for content, row in features],
+            [
+                (network, content, _sealed(row.astype("<f4").tobytes(), network, content), today)
+                for content, row in features
+            ],
         )
         latest = time.time_ns() - _MIN_AGE_NS
         rows = [
-            (_place(file), *status, content)
+            (_place(file), *status, _sealed(content, _place(file), *status))
             for file, content in files
             if (status := file_status(file)) is not None and status[1] < latest
         ]
@@ -142,14 +158,16 @@ class FeatureCache:
             self._evict()
 
     def _open(self, file: Path) -> None:
+        self._file = file
+        _check_own(file)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._database = _connect(file)
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError:
-                file.unlink()  # damaged, or of another version
+            except sqlite3.Error as error:
+                if not _is_damage(error):
+                    raise
+                _set_aside(file)
                 self._database = _connect(file)
         except (OSError, sqlite3.Error) as error:
             self.problem = str(error)
@@ -170,6 +188,9 @@ class FeatureCache:
             except sqlite3.Error as error:  # a full disk or a damaged file must not stop the work
                 self.problem = str(error)
                 self._close()
+                if _is_damage(error):
+                    with suppress(OSError):
+                        _set_aside(self._file)
                 return []
 
     def _evict(self) -> None:
@@ -184,14 +205,86 @@ def _connect(file: Path) -> sqlite3.Connection:
     # Several threads use the connection; a lock makes them take turns.
     database = sqlite3.connect(file, timeout=_TIMEOUT, check_same_thread=False)
     try:
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, _FORMAT):
-            raise sqlite3.DatabaseError("a cache of another version")
-        database.executescript(_SET_UP)
+        if not _objects(database):
+            database.executescript(_SET_UP)
+        [[version]] = database.execute("PRAGMA user_version")
+        if version != _FORMAT or _objects(database) != _OBJECTS:
+            raise _damaged("a cache of another version, or changed by another program")
+        database.execute("SELECT network, content, vector, used FROM features LIMIT 0")
+        database.execute("SELECT place, size, changed, content FROM files LIMIT 0")
+        database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
     except sqlite3.Error:
         database.close()
         raise
     return database
+
+
+def _objects(database: sqlite3.Connection) -> set[str]:
+    """The names of all tables, indices, views and triggers but those of SQLite itself."""
+    names = database.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+    return {name for (name,) in names}
+
+
+def _damaged(reason: str) -> sqlite3.Error:
+    error = sqlite3.DatabaseError(reason)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file is at fault, and not the disk or another process."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+
+
+def _check_own(file: Path) -> None:
+    """Raise DataError for a file of somebody else; it is not even opened as a database."""
+    if file.parent == user_cache() or not os.path.lexists(file):
+        return
+    with read_errors(file), file.open("rb") as opened:
+        head = opened.read(100)
+    if not head:
+        return
+    if head.startswith(b"SQLite format 3\0") and len(head) == 100:
+        version, _, application = struct.unpack(">3I", head[60:72])
+        if application == _APPLICATION or (version == 1 and _has_first_format(file)):
+            return
+    raise DataError(
+        f"{printable(file)} is not a cache of protorect; give another folder for the cache, or "
+        "move the file away."
+    )
+
+
+def _has_first_format(file: Path) -> bool:
+    """Whether it has the tables of the first format, which had no mark; nothing is written."""
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?immutable=1", uri=True)) as first:
+            first.execute("SELECT network, content, vector, used FROM features LIMIT 0")
+            first.execute("SELECT place, size, changed, content FROM files LIMIT 0")
+    except sqlite3.Error:
+        return False
+    return True
+
+
+def _set_aside(file: Path) -> None:
+    """Rename a damaged cache, with the log beside it that would be applied to a new one."""
+    number = 1
+    while os.path.lexists(aside := file.with_name(f"{file.name}.damaged-{number}")):
+        number += 1
+    os.rename(file, aside)
+    for suffix in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.rename(f"{file}{suffix}", f"{aside}{suffix}")
+
+
+def _sealed(data: bytes, *key: str | bytes | int) -> bytes:
+    """The data after a checksum of them and of what they are stored under."""
+    return struct.pack("<I", zlib.crc32(data, zlib.crc32(repr(key).encode()))) + data
+
+
+def _unsealed(stored: object, *key: str | bytes | int) -> bytes | None:
+    """The data, or None if they are not as they were stored."""
+    data = stored[4:] if isinstance(stored, bytes) else b""
+    return data if isinstance(stored, bytes) and _sealed(data, *key) == stored else None
 
 
 def file_status(file: str) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from protorect._utils.text import printable
+from protorect._utils.text import possible_name, printable
 from protorect.images.formats import HEAD, has_picture_suffix, is_hidden, is_picture
 from protorect.images.memory import FILES, VARIABLE
 
@@ -39,7 +39,7 @@ class StoredPicture:
     @classmethod
     def from_file(cls, file: PathLike, name: str | None = None) -> Self:
         """Describe a picture file, shown as `name`; if it cannot be read, `error` says why."""
-        absolute = os.path.abspath(file).replace("\0", "\\0")  # no file can have it in its name
+        absolute = os.path.abspath(possible_name(file))
         path = printable(file if name is None else name)
         try:
             length = os.stat(absolute).st_size
