@@ -52,6 +52,14 @@ def best_correction(session: LabelingSession) -> tuple[int, str, str]:
     return best.id, str(best.label), class_of(best.name)
 
 
+def label_on_page(page: Browser, number: int, name: str) -> None:
+    """Label a picture, and wait until the page shows what else changed."""
+    act = f"acts => acts.label([{number}], {name!r})"
+    page.run(f"void import('/static/js/acts.js').then({act})")
+    page.wait_for("document.querySelector('#strip .did').innerText.includes('labeled 1 picture')")
+    page.wait_for("document.querySelector('#strip').className", "strip lit")
+
+
 def photograph(page: Browser, path: Path, width: int) -> None:
     """Write what the window shows, reduced to a width."""
     page.wait_for(SETTLED)
@@ -76,9 +84,7 @@ def main(folder: str) -> None:
         page.wait_for(f"{TILES} > 0")
         page.run(f"location.hash = '#class?' + new URLSearchParams({{ name: {name!r} }})")
         page.wait_for(f"document.querySelector('h1').innerText === {name!r} && {TILES} > 0")
-        act = f"acts => acts.label([{number}], {right!r})"
-        page.run(f"void import('/static/js/acts.js').then({act})")
-        page.wait_for("document.querySelector('#strip').classList.contains('lit')")
+        label_on_page(page, number, right)
         photograph(page, DOCS / "label.png", 1200)
         page.run("location.hash = '#unsure'")
         page.wait_for("document.querySelector('.card') !== null")

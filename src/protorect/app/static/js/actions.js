@@ -19,10 +19,10 @@ function perform(act) {
 	else Grid.current?.advance();
 }
 
-export const labelAs = name => perform(ids => acts.label(ids, name));
-export const unknown = () => perform(ids => acts.markUnknown(ids));
-export const unsure = () => perform(ids => acts.markUnsure(ids));
-export const takeBack = () => perform(ids => acts.unlabel(ids));
+const labelAs = name => perform(ids => acts.label(ids, name));
+export const unknown = () => perform(acts.markUnknown);
+export const unsure = () => perform(acts.markUnsure);
+export const takeBack = () => perform(acts.unlabel);
 export const repeat = () => store.lastClass && labelAs(store.lastClass);
 export const withKey = key => {
 	const one = classWithKey(key);

@@ -123,7 +123,7 @@ async function waitForServer() {
 	}
 }
 
-export function disconnected(next) {
+function disconnected(next) {
 	connection.lost ??= new Date();
 	connection.next = next;
 	emit('connection');

@@ -74,5 +74,4 @@ export function listen(since, { change, probabilities, progress, lost, found }) 
 	handle('progress', progress);
 	source.onopen = found;
 	source.onerror = lost;
-	return source;
 }

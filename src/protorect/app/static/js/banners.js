@@ -7,7 +7,9 @@ import { on, store } from './store.js';
 let hidden = false; // whether the person hid the progress
 
 function drawReading({ done, total, per_second: rate, seconds_left: left }) {
-	$('#reading-count').textContent = `Reading pictures: ${count(done)} of ${count(total)}`;
+	const read = `${count(done)} of ${count(total)}`;
+	$('#progress').textContent = `Reading ${read}`;
+	$('#reading-count').textContent = `Reading pictures: ${read}`;
 	const speed = rate ? `${count(Math.round(rate))} per second, about ${duration(left)} left` : '';
 	$('#reading-speed').textContent = speed;
 	const meter = $('#reading .meter');
@@ -26,8 +28,9 @@ function drawLost() {
 }
 
 function drawBanners() {
-	const progress = connection.lost || hidden ? null : store.state?.progress;
-	$('#reading').hidden = !progress;
+	const progress = store.state?.progress;
+	$('#reading').hidden = !progress || hidden || connection.lost;
+	$('#progress').hidden = !progress || !hidden; // a line in the header, instead of the banner
 	$('#lost').hidden = !connection.lost;
 	if (progress) drawReading(progress);
 	if (connection.lost) drawLost();

@@ -25,15 +25,16 @@ function drawState() {
 		about.textContent = `About ${percent(accuracy.value)} right`;
 		about.title = `Expected share of right labels, ${percent(accuracy.low)} to ${percent(accuracy.high)}`;
 	}
-	const { progress } = state;
-	$('#progress').hidden = !progress;
-	if (progress) $('#progress').textContent = `Reading ${count(progress.done)} of ${count(progress.total)}`;
 }
 
 function drawTitle() {
 	const one = current.kind === 'class' ? classNamed(current.parameters.name) : null;
 	$('#title-name').textContent = current.title;
-	$('#title-count').textContent = one ? (one.proposed ? `${count(one.proposed)} left` : 'done') : '';
+	$('#title-count').textContent = one
+		? one.proposed
+			? `${count(one.proposed)} left`
+			: 'done'
+		: current.place?.() || '';
 	$('#audit-link').toggleAttribute('aria-current', current.kind === 'audit');
 }
 
@@ -68,3 +69,4 @@ on('state', () => {
 	drawTitle();
 });
 on('view', drawTitle);
+on('pick', drawTitle);

@@ -2,7 +2,7 @@
 
 import { newClass } from './actions.js';
 import { last, makeClass } from './acts.js';
-import { $, button, cap, count, h, icon, setVariables } from './dom.js';
+import { $, button, cap, count, h, icon, plural, setVariables } from './dom.js';
 import { choose } from './palette.js';
 import { address, current } from './router.js';
 import { checkedOf, on, store } from './store.js';
@@ -75,7 +75,7 @@ function summary(state) {
 		'div.sum',
 		h(
 			'div.line',
-			h('b', `${count(state.pictures)} pictures`),
+			h('b', `${state.progress ? `${count(state.embedded)} of ` : ''}${plural(state.pictures, 'picture')}`),
 			state.unreadable && h('span.small.quiet', `${count(state.unreadable)} cannot be read`),
 		),
 		stack,
@@ -83,7 +83,7 @@ function summary(state) {
 	);
 }
 
-export function drawNav() {
+function drawNav() {
 	const { state } = store;
 	const nav = $('#classes');
 	const scrolled = nav.querySelector('.list')?.scrollTop ?? 0;

@@ -1,11 +1,11 @@
 // Choosing a class by typing a part of its name. Nothing happens before Enter.
 
-import { $, cap, count, h, icon, nameField, plural } from './dom.js';
+import { $, cap, count, h, icon, plural } from './dom.js';
 import { checkedOf, classNamed, store } from './store.js';
 import { classPicture } from './tile.js';
 
 /** Classes whose name matches: it begins so, a word begins so, anywhere; ties by last use. */
-export function matches(text, classes = store.state.classes) {
+function matches(text) {
 	const wanted = text.trim().toLowerCase();
 	const rank = name => {
 		const lower = name.toLowerCase();
@@ -17,7 +17,7 @@ export function matches(text, classes = store.state.classes) {
 		const at = store.recent.indexOf(name);
 		return at < 0 ? Infinity : at;
 	};
-	return classes
+	return store.state.classes
 		.map(one => ({ one, rank: rank(one.name) }))
 		.filter(({ rank: r }) => r < 3)
 		.sort((a, b) => a.rank - b.rank || used(a.one.name) - used(b.one.name))
@@ -30,19 +30,11 @@ function highlighted(name, text) {
 	return [name.slice(0, at), h('b', name.slice(at, at + text.length)), name.slice(at + text.length)];
 }
 
-/** Open the palette; `chosen(name)` is called on Enter. */
+/** Open the palette; `chosen(name)` is called on Enter. `onlyNew`: no class that exists; `except`: all others. */
 export function choose({ pictures, chosen, onlyNew = false, except = null, title = 'Class name' }) {
-	const dialog = $('#palette');
-	const list = h('ul', { id: 'palette-list', role: 'listbox', 'aria-label': 'Classes' });
-	const label = onlyNew ? 'Name of the new class' : title;
-	const input = nameField('input', {
-		role: 'combobox',
-		'aria-expanded': 'true',
-		'aria-controls': 'palette-list',
-		'aria-label': label,
-		spellcheck: 'false',
-		placeholder: label,
-	});
+	const dialog = $('#palette'),
+		list = $('#palette-list'),
+		input = $('#palette-input');
 	let rows = [],
 		at = 0;
 	const draw = () => {
@@ -71,39 +63,22 @@ export function choose({ pictures, chosen, onlyNew = false, except = null, title
 		dialog.close();
 		chosen(name);
 	};
-	input.addEventListener('input', draw);
-	input.addEventListener('keydown', event => {
-		if (event.isComposing) return;
-		if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
-			event.preventDefault();
+	input.oninput = draw;
+	input.onkeydown = event => {
+		if (event.isComposing || !['ArrowDown', 'ArrowUp', 'Enter'].includes(event.key)) return;
+		event.preventDefault();
+		const name = input.value.trim();
+		if (event.key !== 'Enter') {
 			at = (at + (event.key === 'ArrowDown' ? 1 : rows.length - 1)) % Math.max(1, rows.length);
 			mark();
-		} else if (event.key === 'Enter') {
-			event.preventDefault();
-			const name = input.value.trim();
-			if (event.shiftKey && name && except === null) finish(name);
-			else if (rows[at]) finish(rows[at].name);
-		}
-	});
-	const hints = [
-		['Enter', onlyNew ? 'Make class' : 'Choose'],
-		['↓', 'Next'],
-		except === null && !onlyNew ? ['Shift+Enter', 'New class'] : null,
-		['Esc', 'Close'],
-	];
-	dialog.replaceChildren(
-		h(
-			'div.palhead',
-			icon(onlyNew ? 'plus' : 'search'),
-			input,
-			pictures && h('span.quiet.small', `for ${plural(pictures, 'picture')}`),
-		),
-		list,
-		h(
-			'div.palfoot.small.quiet',
-			hints.filter(Boolean).map(([key, what]) => h('span', cap(key), what)),
-		),
-	);
+		} else if (event.shiftKey && name && except === null) finish(name);
+		else if (rows[at]) finish(rows[at].name);
+	};
+	input.value = '';
+	input.placeholder = input.ariaLabel = onlyNew ? 'Name of the new class' : title;
+	$('#palette-for').textContent = pictures ? `for ${plural(pictures, 'picture')}` : '';
+	$('#palette-verb').textContent = onlyNew ? 'Make class' : except === null ? 'Label' : 'Choose';
+	$('#palette-new').hidden = onlyNew || except !== null;
 	draw();
 	dialog.showModal();
 	input.focus();

@@ -29,7 +29,7 @@ function fromAddress() {
 }
 
 /** The view a project opens with: its first class that has something to review. */
-export function home() {
+function home() {
 	const { classes, pictures } = store.state;
 	if (!pictures) return ['nothing', {}];
 	if (!classes.length) return ['start', {}];

@@ -35,6 +35,8 @@ export async function refreshState() {
 export const classNamed = name => store.state.classes.find(one => one.name === name);
 export const classWithKey = key => store.state.classes.find(one => one.key === key);
 export const isAside = picture => ['unsure', 'unknown'].includes(picture.status);
+/** The class of a picture, or the group that it is in instead. */
+export const groupOf = picture => (isAside(picture) ? `_${picture.status}` : picture.label);
 export const checkedOf = one => one.examples + one.accepted;
 
 export function keep(pictures) {

@@ -39,7 +39,7 @@ function spoken() {
 function sentence() {
 	if (connection.lost && unsaved()) return 'Not saved yet. It will be sent again when the server answers.';
 	if (last.problem) return last.problem.text;
-	if (!last.text) return 'What each of your labels changes is shown here.';
+	if (!last.text) return 'What each of your labels changes will be shown here.';
 	if (last.working) return slow === true ? 'Still working' : '';
 	return last.count ? null : 'No other picture changed.';
 }
@@ -82,7 +82,7 @@ function buttons() {
 	return [show, back];
 }
 
-export function drawStrip() {
+function drawStrip() {
 	const strip = $('#strip');
 	const picture = last.thumbnail !== null ? store.pictures.get(last.thumbnail) : null;
 	strip.classList.toggle('lit', last.count > 0 && !last.working);

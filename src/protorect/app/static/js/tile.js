@@ -53,7 +53,9 @@ export function fillTile(tile, picture, { selected, labelled }) {
 	tile.classList.toggle('changed', Boolean(changed));
 	if (picture.error) {
 		image.removeAttribute('src');
-		parts.append(h('span.why', icon('broken'), h('span', picture.error), h('span', picture.name)));
+		parts.append(
+			h('span.why', icon('broken'), h('b', 'Cannot be read'), h('span', picture.error), h('span', picture.name)),
+		);
 		return;
 	}
 	const source = thumbnailUrl(picture);
@@ -77,7 +79,7 @@ function newLabel(picture, changed) {
 	return h('span', { class: own ? 'now you' : 'now' }, own ? icon('star', true) : icon('arrow'), h('span', shown(to)));
 }
 
-export function describe(picture) {
+function describe(picture) {
 	if (picture.error) return `Cannot be read: ${picture.error}, ${picture.name}`;
 	const label = picture.label === null ? 'No label' : picture.label;
 	const sure = picture.status === 'proposed' && picture.probability !== null ? `, ${percent(picture.probability)}` : '';

@@ -2,7 +2,7 @@
 
 import * as acts from '../acts.js';
 import { read } from '../api.js';
-import { $, button, count, h, nameField, plural } from '../dom.js';
+import { $, button, cap, count, h, nameField, plural } from '../dom.js';
 import { choose } from '../palette.js';
 import { go, view } from '../router.js';
 import { store } from '../store.js';
@@ -97,7 +97,7 @@ function groupCard(group) {
 			},
 		},
 		input,
-		h('button.btn', { type: 'submit', 'aria-keyshortcuts': 'Enter' }, 'Make this a class'),
+		h('button.btn', { type: 'submit', 'aria-keyshortcuts': 'Enter' }, 'Make this a class', cap('Enter')),
 	);
 	const picture = id => {
 		const toggle = h(

@@ -6,7 +6,7 @@ import { classMenu } from '../class_menu.js';
 import { $, button, count, h, iconButton, plural, shown } from '../dom.js';
 import { Grid } from '../grid.js';
 import { go, view } from '../router.js';
-import { checkedOf, classNamed, isAside, load, store } from '../store.js';
+import { checkedOf, classNamed, groupOf, load, store } from '../store.js';
 import { blank, choice, gridView, idsOf } from './parts.js';
 
 const ORDERS = [
@@ -14,6 +14,9 @@ const ORDERS = [
 	['unsure', 'Least sure'],
 	['useful', 'Most useful'],
 ];
+
+const HINT = 'Select pictures to label them. Enter accepts the proposals of the page.';
+const orders = (options, chosen, pick) => choice('Order of the pictures', options, chosen, order => pick({ order }));
 
 function nextClass(name) {
 	const { classes } = store.state;
@@ -58,7 +61,7 @@ view('class', async ({ name, order = 'unsure', all }) => {
 			const now = classNamed(name) ?? one;
 			return `${plural(now.examples, 'example')} · ${count(now.accepted)} accepted · ${count(now.proposed)} proposed${store.state.progress ? ' so far' : ''}`;
 		},
-		controls: [choice('Order of the pictures', ORDERS, order, value => go('class', { name, order: value, all }))],
+		controls: orders(ORDERS, order, to => go('class', { name, all, ...to })),
 		sections: [{ ids }],
 		labelled: name,
 		hint: `Select the pictures that are not ${name}. Enter accepts the rest of the page.`,
@@ -71,11 +74,9 @@ view('all', async ({ order = 'name' }) =>
 		title: 'All pictures',
 		counts: () =>
 			`${count(store.state.embedded)} read${store.state.unreadable ? ` · ${count(store.state.unreadable)} cannot be read` : ''}`,
-		controls: [
-			choice('Order of the pictures', [['name', 'Name'], ...ORDERS], order, value => go('all', { order: value })),
-		],
+		controls: orders([['name', 'Name'], ...ORDERS], order, to => go('all', to)),
 		sections: [{ ids: await idsOf({ order }) }],
-		hint: 'Select pictures to label them. Enter accepts the proposals of the page.',
+		hint: HINT,
 		blank: blank({ mark: 'all', title: 'No pictures' }),
 	}),
 );
@@ -99,7 +100,7 @@ view('search', async ({ text }) => {
 		title: `“${text}”`,
 		counts: () => `${plural(ids.length, 'picture')} found`,
 		sections: [{ ids }],
-		hint: 'Select pictures to label them. Enter accepts the proposals of the page.',
+		hint: HINT,
 		blank: blank({
 			mark: 'search',
 			title: `No file name contains “${text}”`,
@@ -131,9 +132,12 @@ view('changes', async ({ act }) => {
 	const ids = await idsOf({ act, order: 'unsure' });
 	await load(ids, true);
 	const pictures = ids.map(id => store.pictures.get(id)).filter(Boolean);
-	const groups = Map.groupBy(pictures, picture =>
-		JSON.stringify([picture.was, isAside(picture) ? `_${picture.status}` : picture.label]),
-	);
+	// Of the last act the page has the answer itself; probabilities that came later may say something else.
+	const change = picture => {
+		const { from, to } = store.changed.get(picture.id) ?? { from: picture.was, to: groupOf(picture) };
+		return JSON.stringify([from, to]);
+	};
+	const groups = Map.groupBy(pictures, change);
 	const sections = [...groups]
 		.sort((a, b) => b[1].length - a[1].length)
 		.map(([key, members]) => changeSection(JSON.parse(key), members));
@@ -151,15 +155,12 @@ function changeSection([from, to], members) {
 	const proposed = () =>
 		ids.filter(id => (store.pictures.get(id) ?? members[0]).status === 'proposed' && !Grid.current?.selected.has(id));
 	const text = `${plural(ids.length, 'picture')}: ${shown(from)} → ${shown(to)}`;
-	const action = to?.startsWith('_')
-		? null
-		: button(`Accept ${count(ids.length)}`, {
-				onclick: () => {
-					const now = proposed();
-					if (now.length) void accept(now);
-				},
-			});
-	return { title: text, ids, action };
+	const acceptAll = () => {
+		const now = proposed();
+		if (now.length) void accept(now);
+	};
+	const n = proposed().length;
+	return { title: text, ids, action: n > 0 && button(`Accept ${count(n)}`, { onclick: acceptAll }) };
 }
 
 view('nothing', async () => ({

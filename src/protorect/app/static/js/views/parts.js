@@ -36,8 +36,9 @@ export const modes = (kind, first, mode) =>
 
 /** The acts on the selection; without one, a hint and what Enter does. */
 function actsRow(hint) {
-	const row = h('div.acts.desk', { role: 'toolbar', 'aria-label': 'Acts on the selected pictures' });
-	const phone = h('div.thumbbar.phone', { role: 'toolbar', 'aria-label': 'Acts on the selected pictures' });
+	const role = { role: 'toolbar', 'aria-label': 'Acts on the selected pictures' };
+	const row = h('div.acts.desk', role),
+		phone = h('div.thumbbar.phone', role);
 	const draw = () => {
 		const grid = Grid.current;
 		if (!grid || !row.isConnected) return;

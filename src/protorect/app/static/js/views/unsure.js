@@ -5,7 +5,7 @@ import * as actions from '../actions.js';
 import { pictureUrl, read } from '../api.js';
 import { $, button, count, h, plural, setVariables } from '../dom.js';
 import { current, view } from '../router.js';
-import { load, on, store } from '../store.js';
+import { emit, load, on, store } from '../store.js';
 import { thumbnail } from '../tile.js';
 import { blank, frame, gridView, idsOf, modes } from './parts.js';
 
@@ -55,6 +55,7 @@ class OneAtATime {
 			grid: null,
 			targets: () => (this.at < this.ids.length ? [this.ids[this.at]] : []),
 			advance: () => this.move(1),
+			place: () => this.ids[this.at] !== undefined && `${count(this.at + 1)} of ${count(this.ids.length)}`,
 			refresh: () => this.draw(),
 			focus: () => this.focus(),
 			keys: {
@@ -78,6 +79,7 @@ class OneAtATime {
 			if (!picture || picture.status === 'unsure') break;
 			this.at += 1;
 		}
+		emit('pick');
 		this.draw().then(() => this.focus());
 	}
 
