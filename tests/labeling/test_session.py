@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from helpers.labeling import numbers, opened, said
 from helpers.sorting import COLORS, OTHER, ColoredPictures, picture
 from protorect import ConflictError, DataError, LabelingSession, NotFoundError, OptionError
+from protorect.labeling import answers
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.answers import Answers, Problem, calibrate, rescore
 from protorect.uncertainty.thresholds import Thresholds
@@ -80,7 +82,7 @@ def test_the_answer_is_that_of_all_labels_at_once(session):
     assert session.wait(60)
     engine = session._engine
     problem = Problem.of(engine.rows, engine.state, None)
-    fresh = calibrate(problem, rescore(problem, Answers.none()))
+    (fresh,) = calibrate(problem, rescore(problem, Answers.none()))
     assert np.array_equal(fresh.best, engine.answers.best)
     assert np.allclose(fresh.probability, engine.answers.probability, atol=1e-5)
     assert np.allclose(fresh.ood, engine.answers.ood, atol=1e-4)
@@ -382,26 +384,31 @@ def test_unknown_can_be_said_and_unsure_put_aside(session):
 
 def test_what_is_said_to_be_unknown_makes_pictures_like_it_unknown(colors):
     colors.add_pink()
-    options = {"examples": colors.examples, "thresholds": Thresholds(unknown=0.3)}
-    with opened(colors, **options) as session:
+
+    def scores(session, names):
         ids = numbers(session)
-        pink, red = ([ids[f"{name}{n}.png"] for n in range(8)] for name in ("pink/p", "red/"))
+        rows = session.pictures(ids=[ids[name] for name in names], limit=100).pictures
+        return np.array([one.ood for one in rows]), {one.status for one in rows}
 
-        def shown(pictures):
-            found = session.pictures(ids=pictures, limit=100).pictures
-            return {one.status for one in found}, min(one.ood for one in found)
-
-        before = shown(pink[3:])
-        assert before[0] == {"proposed"}
-        session.mark_unknown(pink[:3])
+    taught, pink = ([f"pink/p{n}.png" for n in some] for some in (range(3), range(3, 8)))
+    red = [f"red/{number}.png" for number in range(8)]
+    with opened(colors, examples=colors.examples) as session:
+        before, _ = scores(session, pink)
+        session.mark_unknown([numbers(session)[name] for name in taught])
         assert session.wait(60)
-        statuses, ood = shown(pink[3:])
-        assert statuses == {"unknown"}
-        assert ood > before[1]
-        assert shown(red)[0] == {"proposed"}
+        after, _ = scores(session, pink)
+        assert (after > before).all()
+        assert after.min() > max(before.max(), scores(session, red)[0].max())
         session.undo()
         assert session.wait(60)
-        assert shown(pink[3:]) == before
+        assert np.array_equal(scores(session, pink)[0], before)
+        session.redo()
+    between = Thresholds(unknown=1 - (before.max() + after.min()) / 2)
+    with opened(colors, pictures=False, thresholds=between) as session:
+        assert scores(session, pink)[1] == {"unknown"}
+        session.undo()
+        assert session.wait(60)
+        assert scores(session, pink)[1] == {"proposed"}
 
 
 def test_groups_are_of_what_fits_no_class(colors):
@@ -516,6 +523,22 @@ def test_who_waits_finds_all_events_delivered(session):
     teach(session)
     assert session.wait(60)
     assert events[-1].kind == "probabilities"
+
+
+def test_probabilities_of_many_pictures_come_before_their_ood_scores(session, monkeypatch):
+    teach(session)
+    assert session.wait(60)
+    at_once = session.pictures(order="name", limit=100).pictures
+    monkeypatch.setattr(answers, "_MANY", 0)
+    session.unlabel([numbers(session)[RED]])
+    assert session.wait(60)
+    events = []
+    session.subscribe(lambda event: events.append((event.kind, session._engine.answers.calibrated)))
+    session.label([numbers(session)[RED]], "red")
+    assert session.wait(60)
+    assert [done for kind, done in events if kind == "probabilities"] == [False, True]
+    after = session.pictures(order="name", limit=100).pictures
+    assert [replace(one, was=None) for one in after] == [replace(one, was=None) for one in at_once]
 
 
 def test_a_notebook_shows_a_table_with_everything_escaped(session):

@@ -1,6 +1,7 @@
 """Which samples to label next."""
 
 import torch
+from torch.nn.functional import normalize
 
 from protorect.uncertainty.suggest import diverse_order, without_near_duplicates
 
@@ -37,6 +38,13 @@ def test_a_cluster_without_a_known_sample_comes_first():
 def test_there_are_no_more_than_there_are():
     assert len(diverse_order(torch.randn(3, 4), 10)) == 3
     assert len(diverse_order(torch.empty(0, 4), 10)) == 0
+
+
+def test_many_known_rows_are_compared_in_blocks():
+    generator = torch.Generator().manual_seed(3)
+    rows, known = (torch.randn(n, 8, generator=generator) for n in (50, 1500))
+    nearest = (normalize(rows, dim=1) @ normalize(known, dim=1).T).amax(dim=1)
+    assert diverse_order(rows, 1, known).tolist() == [int(nearest.argmin())]
 
 
 def test_near_duplicates_come_last_in_their_order():

@@ -11,6 +11,8 @@ _LONGEST = 1500  # characters of a message
 
 def printable(name: str | os.PathLike[str]) -> str:
     """A file name in which bytes that are not UTF-8 and control characters are escapes."""
+    if isinstance(name, str) and name.isascii() and name.isprintable():
+        return name  # nearly always
     return escaped(os.fsencode(possible_name(name)).decode("utf-8", "backslashreplace"))
 
 

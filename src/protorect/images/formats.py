@@ -50,7 +50,7 @@ def picture_format(head: bytes) -> str | None:
 
 def is_hidden(path: str) -> bool:
     """Whether a file or one of its folders is hidden, or made by macOS beside the real ones."""
-    return any(part.startswith((".", "__MACOSX")) for part in path.split("/"))
+    return path.startswith((".", "__MACOSX")) or "/." in path or "/__MACOSX" in path
 
 
 def has_picture_suffix(path: str) -> bool:

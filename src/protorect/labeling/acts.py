@@ -18,7 +18,7 @@ from protorect.labeling.class_names import check_is_new, checked_class_name
 from protorect.labeling.prediction import UNKNOWN, UNSURE
 
 NO_LABEL, SAID_UNKNOWN, SAID_UNSURE = -1, -2, -3
-_SPECIAL = {None: NO_LABEL, UNKNOWN: SAID_UNKNOWN, UNSURE: SAID_UNSURE}
+_SPECIAL: dict[str | None, int] = {None: NO_LABEL, UNKNOWN: SAID_UNKNOWN, UNSURE: SAID_UNSURE}
 KEYS = "1234567890"
 Act = dict[str, Any]
 Ids = NDArray[np.int64]
@@ -120,8 +120,9 @@ class LabelState:
             self.redo.clear()
         self.label[patch.ids], self.accepted[patch.ids] = patch.after
         self.touched[patch.ids] = revision
-        self.classes = patch.classes_after
-        self.numbers = max(self.numbers, *(one.number + 1 for one in self.classes), 0)
+        if patch.classes_after is not self.classes:
+            self.classes = patch.classes_after
+            self.numbers = max(self.numbers, *(one.number + 1 for one in self.classes), 0)
 
     def patch(
         self,
@@ -158,18 +159,15 @@ def checked_key(key: Any) -> str | None:
 def _assign(state: LabelState, act: Act) -> Patch:
     """Labels of pictures: `labels` has pairs of a name and its ids; new names make classes."""
     classes, parts, numbers = state.classes, [], itertools.count(state.numbers)
+    known = _SPECIAL | {one.name: one.number for one in classes}
     for name, given in act["labels"]:
-        if name in _SPECIAL:
-            number = _SPECIAL[name]
-        else:
+        if name not in known:
             name = checked_class_name(name)
-            known = next((one for one in classes if one.name == name), None)
-            if known is None:
-                check_is_new(name, [one.name for one in classes])
-                classes = with_class(classes, name, next(numbers))
-                known = classes[-1]
-            number = known.number
-        parts.append((state.checked_ids(given), number))
+        if name not in known:
+            check_is_new(name, [one.name for one in classes])
+            known[name] = next(numbers)
+            classes = with_class(classes, name, known[name])
+        parts.append((state.checked_ids(given), known[name]))
     ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
     if len(np.unique(ids)) < len(ids):
         raise OptionError("a picture is given two labels in one act; give each picture once.")

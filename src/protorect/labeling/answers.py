@@ -5,6 +5,7 @@ pictures alone, not on the order of earlier answers, so that a session that is o
 the same one.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,8 @@ from protorect.uncertainty.classify import method_for
 FIT_TO = 4000  # unlabeled pictures, evenly spaced; the rule of the method scores the others
 LARGEST_SUPPORT = 4000
 CALIBRATED_ON = 1000  # examples, and as many other pictures
-_ROWS_AT_ONCE = 16384
+_MANY = 20_000  # rows whose out-of-distribution scores take longer than the rest
+_ROWS_AT_ONCE = 1024  # whose similarities to others fit into the cache of a processor
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +127,11 @@ def rescore(problem: Problem, before: Answers) -> Answers:
 
 
 @torch.inference_mode()
-def calibrate(problem: Problem, answers: Answers) -> Answers:
-    """The same answers with calibrated probabilities and out-of-distribution scores.
+def calibrate(problem: Problem, answers: Answers) -> Iterator[Answers]:
+    """The same answers with calibrated probabilities, then with out-of-distribution scores, too.
 
     In large problems a part of the examples, each held out once, and of the other pictures is
-    enough: two parameters are estimated.
+    enough: two parameters are estimated. In small ones both come at once.
     """
     chosen = method_for(problem.method, len(problem.unlabeled), len(problem.ways))
     labels = problem.labels.numpy()
@@ -139,13 +141,14 @@ def calibrate(problem: Problem, answers: Answers) -> Answers:
     unlabeled = problem.rows[problem.unlabeled[::step]]
     unknown = problem.rows[problem.unknown]
     rule, _ = fit_calibrated(chosen, support, problem.labels[places], unlabeled, unknown=unknown)
+    answers = replace(answers, temperature=rule.calibration.temperature)
+    if len(problem.rows) > _MANY:
+        yield answers
     parts = []
     for start in range(0, len(problem.rows), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)
         parts.append(rule.ood_scores(Scored(problem.rows[block], answers.scores[block])))
-    ood = torch.cat(parts).float().numpy()
-    temperature = rule.calibration.temperature
-    return replace(answers, temperature=temperature, ood=ood, calibrated=True)
+    yield replace(answers, ood=torch.cat(parts).float().numpy(), calibrated=True)
 
 
 def _thinned(label: NDArray[Any], accepted: NDArray[np.bool_], largest: int) -> NDArray[np.int64]:

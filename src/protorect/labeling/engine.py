@@ -224,7 +224,10 @@ class Engine:
             if count:
                 self._join(count)
             elif problem is not None:
-                self._use_calibrated(calibrate(problem, answers), answers, revision)
+                for better in calibrate(problem, answers):
+                    if not self._use_calibrated(better, answers, revision):
+                        break  # an act has passed it; the next round calibrates that
+                    answers = better
 
     def _is_due(self) -> bool:
         return bool(self._count_to_join()) or not self.answers.calibrated
@@ -259,14 +262,16 @@ class Engine:
         }
         self._announce(Event("change", revision, data | {"summary": []}))
 
-    def _use_calibrated(self, calibrated: Answers, answers: Answers, revision: int) -> None:
+    def _use_calibrated(self, calibrated: Answers, answers: Answers, revision: int) -> bool:
+        """Use better answers instead of these; False if these are in use no more."""
         with self._changed:
-            if self.answers is not answers:
-                return  # an act has passed it; the next round calibrates that
+            if self._closed or self.answers is not answers:
+                return False
             self.answers = calibrated
             self.view = self._new_view(self.view.last)
             self._announced = False
         self._announce(Event("probabilities", revision, {"revision": revision}))
+        return True
 
     def _announce(self, event: Event) -> None:
         """Publish an event of the thread; `wait` returns after it."""

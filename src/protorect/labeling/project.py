@@ -16,9 +16,9 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from protorect._utils.documents import COUNT, read_json
 from protorect._utils.files import (
@@ -64,8 +64,7 @@ _COLUMNS = {
 _COLUMNS |= {"gone": [COUNT]}  # the numbers of the pictures that vanished
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(NamedTuple):
     """One picture of the list."""
 
     name: str  # as it is shown
@@ -147,11 +146,11 @@ class Project:
         for number, one in enumerate(pictures):
             now = found.pop(one.file, None) or _still_there(one)
             if now is None:
-                pictures[number] = replace(one, gone=True)
+                pictures[number] = one._replace(gone=True)
                 if not one.gone:
                     vanished.append(number)
             elif (now.size, now.changed) != (one.size, one.changed) or one.gone:
-                pictures[number] = replace(now, name=one.name)
+                pictures[number] = now._replace(name=one.name)
                 changed.append(number)
         added = range(len(pictures), len(pictures) + len(found))
         return Seen((*pictures, *found.values()), tuple(added), tuple(changed), tuple(vanished))
@@ -286,12 +285,14 @@ def _read_list(path: Path) -> tuple[Listed, ...]:
     columns: list[list[Any]] = [stored[name] for name in ("name", "file", "size", "changed")]
     if len({len(column) for column in columns}) > 1:
         raise DataError(f"{printable(path)} is damaged: its lists differ in length. {_REMEDY}")
-    gone = set(stored["gone"])
-    rows = enumerate(zip(*columns, strict=True))
-    return tuple(Listed(*row, number in gone) for number, row in rows)  # type: ignore[call-arg]
+    pictures = list(map(Listed, *columns))
+    for number in stored["gone"]:
+        if number < len(pictures):
+            pictures[number] = pictures[number]._replace(gone=True)
+    return tuple(pictures)
 
 
 def _still_there(one: Listed) -> Listed | None:
     """A picture that no source names any more, such as an example, if its file exists."""
     status = file_status(one.file)
-    return None if status is None else replace(one, size=status[0], changed=status[1], gone=False)
+    return None if status is None else one._replace(size=status[0], changed=status[1], gone=False)

@@ -13,6 +13,7 @@ from torch import Tensor
 from protorect.methods import Method
 
 TASKS = 8  # approximate maximum number of tasks, each with some examples held out
+ENOUGH = 400  # held-out examples; of many more, only some are
 _UNLABELED, _PER_CLASS = 600, 15  # at most so many unlabeled samples are in a task
 
 
@@ -26,12 +27,15 @@ class HeldOut(NamedTuple):
 def hold_out(method: Method, support: Tensor, labels: Tensor, unlabeled: Tensor) -> HeldOut:
     """Classify examples of the support set (n_support, dim) without their labels.
 
-    They are added to the unlabeled samples (n, dim), of which some suffice.
+    They are added to the unlabeled samples (n, dim), of which some suffice, as do some of very many
+    examples.
     """
     ways = int(labels.max()) + 1
     unlabeled = unlabeled[thinned(len(unlabeled), max(_UNLABELED, _PER_CLASS * ways))]
     parts = [HeldOut(support.new_empty(0, ways), labels[:0])]
-    for group in _groups(labels):
+    groups = _groups(labels)
+    most = max(1, round(len(groups) * ENOUGH / max(1, sum(map(len, groups)))))
+    for group in groups[thinned(len(groups), most)]:
         is_held_out = torch.zeros(len(labels), dtype=torch.bool)
         is_held_out[group] = True
         task = support[~is_held_out][None], labels[~is_held_out]

@@ -65,9 +65,9 @@ class SimilarityRule(Rule):
         if not self.neighbors.shape[1]:
             return own
         near = rows @ self.neighbors.mT
-        near = near.masked_fill(near > _SAME, -2.0)  # a sample is not its own neighbor
-        nearest = near.topk(min(NEIGHBORS, near.shape[-1]), dim=-1)
-        valid = nearest.values > -2.0
+        nearest = near.topk(min(NEIGHBORS + 1, near.shape[-1]), dim=-1)
+        valid = nearest.values <= _SAME  # a sample is not its own neighbor
+        valid &= valid.cumsum(dim=-1) <= NEIGHBORS
         values = self.values.unsqueeze(1).expand_as(near).gather(-1, nearest.indices) * valid
         means = values.sum(dim=-1) / valid.sum(dim=-1).clamp_min(1)
         return OWN_WEIGHT * own + (1 - OWN_WEIGHT) * torch.where(valid.any(dim=-1), means, own)

@@ -8,6 +8,7 @@ from torch.nn.functional import normalize
 
 _SAME = 0.95  # cosine from which on two samples are nearly the same
 _MOST = 20_000  # rows that a diverse choice is made from, evenly spaced
+_KNOWN, _AT_ONCE = 4096, 512  # known rows that they are compared with, likewise, and in blocks
 
 
 @torch.inference_mode()
@@ -25,7 +26,9 @@ def diverse_order(rows: Tensor, count: int, known: Tensor | None = None) -> NDAr
     if known is None or not len(known):
         first = samples @ samples.mean(dim=0)
     else:
-        nearest = (samples @ normalize(known, dim=-1).T).amax(dim=1)
+        some = normalize(known[:: -(-len(known) // _KNOWN)], dim=-1)
+        for block in torch.split(some, _AT_ONCE):
+            nearest = torch.maximum(nearest, (samples @ block.T).amax(dim=1))
         first = -nearest
     while len(chosen) < min(count, len(samples)):
         chosen.append(int(nearest.argmin() if chosen else first.argmax()))
