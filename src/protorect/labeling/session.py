@@ -1,44 +1,26 @@
 """A labeling session: pictures, classes, acts, and what every act changes in all other pictures."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from protorect.embedding.cache import FeatureCache, cache_folder
-from protorect.errors import DataError, NotFoundError, OptionError
 from protorect.images.find import PictureSource
-from protorect.images.stored import PathLike, UnreadableError
-from protorect.images.thumbnail import browser_picture
-from protorect.labeling import audit as audits
+from protorect.images.stored import PathLike
 from protorect.labeling.background import BackgroundEmbedding
 from protorect.labeling.examples import Examples, ExampleSource
-from protorect.labeling.exporting import export_session, predictions_of
-from protorect.labeling.groups import cluster
-from protorect.labeling.listing import select, suggestions
+from protorect.labeling.exporting import export_session
 from protorect.labeling.notebook import session_html
 from protorect.labeling.opening import Opened, Options, open_project
-from protorect.labeling.predictions import Predictions
 from protorect.labeling.project import write_writer
-from protorect.labeling.records import (
-    Audit,
-    AuditEstimate,
-    Estimate,
-    Event,
-    Exported,
-    Groups,
-    IdPage,
-    PicturePage,
-)
-from protorect.labeling.session_acts import SessionActs
-from protorect.labeling.session_state import estimate_of
-from protorect.labeling.thumbnails import cached_thumbnail
+from protorect.labeling.records import Event, Exported, Groups
+from protorect.labeling.session_audits import SessionAudits
+from protorect.labeling.session_pictures import SessionPictures
 from protorect.uncertainty.thresholds import Thresholds
 
 
-class LabelingSession(SessionActs):
+class LabelingSession(SessionAudits, SessionPictures):
     """Label pictures with a method that relabels all others after every act.
 
     Make one by `open`, and use it in a `with` block. Pictures are known by their numbers, from 0 in
@@ -169,134 +151,6 @@ class LabelingSession(SessionActs):
         self._address = address
         write_writer(self._engine.project.home, address)
 
-    @property
-    def expected_accuracy(self) -> Estimate | None:
-        """The share of labels that are right, as far as the probabilities say, with an interval."""
-        return estimate_of(self._engine.view, self._engine.state)
-
-    def pictures(self, *, offset: int = 0, limit: int = 100, **filters: Any) -> PicturePage:
-        """Some of the pictures, in an order.
-
-        Parameters
-        ----------
-        offset, limit
-            Which part of the list.
-        filters
-            label: a class, `_unsure` or `_unknown`; status: some of example, accepted, proposed,
-            unsure, unknown; order: sure, unsure, useful or name; search: a part of the name;
-            similar: the picture that others are compared with; act: only what that act changed;
-            ids: these pictures, at most 500.
-        """
-        for name, value in (("offset", offset), ("limit", limit)):
-            if type(value) is not int or value < 0:
-                raise OptionError(f"{name} is {value!r}; it must be a whole number from 0 up.")
-        chosen = self._select(filters)
-        view = self._engine.view
-        page = view.records(chosen[offset : offset + limit])
-        return PicturePage(view.revision, len(chosen), page)
-
-    def picture_ids(self, **filters: Any) -> IdPage:
-        """The numbers of all pictures that `pictures` with these filters has."""
-        chosen = self._select(filters)
-        return IdPage(self._engine.view.revision, len(chosen), tuple(chosen.tolist()))
-
-    def similar(self, picture: int, n: int = 20, **filters: Any) -> PicturePage:
-        """The pictures most similar to one."""
-        return self.pictures(similar=picture, limit=n, **filters)
-
-    def suggest(self, n: int = 20, offset: int = 0) -> PicturePage:
-        """The pictures whose labels would help most; without examples a diverse choice."""
-        view = self._engine.view
-        chosen = suggestions(view, offset + n)
-        return PicturePage(view.revision, len(chosen), view.records(chosen[offset:]))
-
-    def groups(self, n: int = 20) -> Groups:
-        """Clusters of the pictures that fit no class, the largest first."""
-        groups = self._all_groups()
-        return Groups(groups.revision, groups.groups[:n], groups.single)
-
-    def group(self, number: int) -> tuple[int, ...]:
-        """All pictures of a group."""
-        for one in self._all_groups().groups:
-            if one.id == number:
-                return one.ids
-        raise NotFoundError(f"there is no group {number!r}; ask for the groups again.")
-
-    def thumbnail(self, picture: int) -> bytes:
-        """A small copy of a picture as WebP; DataError if it cannot be read."""
-        read, stored = self._file(picture)
-        try:
-            content = read.content(picture)
-            if not content:  # not embedded yet
-                return cached_thumbnail(FeatureCache(None), stored, content).data
-            return cached_thumbnail(self._cache, stored, content).data
-        except UnreadableError as error:
-            raise DataError(f"picture {picture} cannot be read: {error}.") from error
-
-    def picture(self, picture: int) -> tuple[bytes, str]:
-        """A picture and its media type, as browsers show it; DataError if it cannot be read."""
-        try:
-            return browser_picture(self._file(picture)[1].read())
-        except UnreadableError as error:
-            raise DataError(f"picture {picture} cannot be read: {error}.") from error
-
-    @property
-    def predictions(self) -> Predictions:
-        """The labels of all embedded pictures."""
-        return predictions_of(self._engine.view, self._engine.method or "")
-
-    def audit(self, n: int = 50) -> Audit:
-        """Draw a random sample of the labeled pictures, to be checked by a person.
-
-        As long as no label changes, an audit that is not finished goes on, with its answers; a
-        larger n extends its sample.
-        """
-        audits.check_size(n)
-        engine = self._engine
-        with engine.lock:
-            revision = engine.journal.revision
-            begun = engine.audits.going_on(revision)
-            if begun is None or (n < len(begun.labels) and not begun.answers):
-                begun = engine.audits.get(engine.note(audits.beginning(engine.view, n, revision)))
-            elif len(begun.labels) < min(n, begun.population):
-                engine.note(audits.extension(engine.view, n, begun))
-            view, ids = engine.view, np.array(list(begun.labels), np.int64)
-            sample, answers = view.records(ids), tuple(begun.answers.values())
-            return Audit(
-                begun.number, view.revision, begun.population, sample, answers, begun.estimate()
-            )
-
-    def answer_audit(
-        self,
-        audit: int,
-        answers: Iterable[Mapping[str, Any]],
-        *,
-        finish: bool = False,
-        **options: Any,
-    ) -> AuditEstimate:
-        """Save answers to an audit; at `finish`, its corrections become one act.
-
-        An answer has `id`, `right`, and for a wrong one `label` or `unknown`. The accuracy is that
-        of the labels when the audit began.
-        """
-        engine = self._engine
-        with engine.lock:
-            begun = engine.audits.get(audit)
-            act_id = options.get("act_id")
-            if act_id is not None and act_id in engine.answered:
-                done = self._result(engine.act({"kind": "audit"}, act_id))
-                return AuditEstimate(**begun.estimate().__dict__ | {"act": done})
-            checked = audits.checked_answers(begun, engine.state, answers)
-            if checked:
-                engine.note({"kind": "answer_audit", "audit": audit, "answers": checked})
-            act = None
-            if finish:
-                corrections = begun.corrections()
-                record = {"kind": "audit", "audit": audit, "labels": corrections}
-                act = self._act(record, options)
-                begun.finished = True
-            return AuditEstimate(**begun.estimate().__dict__ | {"act": act})
-
     def export(
         self,
         format: str,  # noqa: A002
@@ -341,26 +195,6 @@ class LabelingSession(SessionActs):
             f"LabelingSession({os.fspath(self.path)!r}: {state.pictures} pictures, "
             f"{len(state.classes)} classes, revision {state.revision})"
         )
-
-    def _select(self, filters: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        engine, act = self._engine, filters.pop("act", None)
-        if act is not None:
-            logged = engine.log.get(act)
-            if logged is None:
-                raise NotFoundError(f"what act {act!r} changed is not known any more.")
-            filters["changed"] = logged.changes.ids
-        return select(engine.view, engine.state, **filters)
-
-    def _all_groups(self) -> Groups:
-        view = self._engine.view
-        if self._groups is None or self._groups.revision != view.revision:
-            self._groups = cluster(view)
-        return self._groups
-
-    def _file(self, picture: int) -> Any:
-        self._ids([picture])
-        read = self._engine.view.read
-        return read, read.listed[picture].stored()
 
     def _report_progress(self) -> None:
         revision = self._engine.journal.revision
