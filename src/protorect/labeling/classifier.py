@@ -5,19 +5,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from protorect._utils.checkpoint import load_tensors, save_tensors
-from protorect._utils.parameters import EMBEDDING_PRECISIONS
 from protorect._utils.progress import Progress
 from protorect.embedding.cache import FeatureCache, cache_folder
 from protorect.embedding.pipeline import Embedded, embed_pictures
 from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
-from protorect.embedding.sources.embedder import described
-from protorect.errors import DataError, naming
+from protorect.errors import DataError
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
+from protorect.labeling.classifier_file import read_classifier, write_classifier
 from protorect.labeling.examples import (
     Examples,
     ExampleSource,
@@ -25,17 +22,11 @@ from protorect.labeling.examples import (
     find_examples,
     readable_labels,
 )
-from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction
+from protorect.labeling.predicting import predictions_of
+from protorect.labeling.prediction import UNKNOWN
 from protorect.labeling.predictions import Predictions
 from protorect.methods import method as checked_method
-from protorect.uncertainty.classify import ClassifiedRow, classify
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds, checked_thresholds
-
-KIND = "image-classifier"  # of a saved file
-_SAVED = {"source": str, "classes": [str], "contents": [str], "method": {str, None}}
-_SAVED |= {"unknown": object, "unsure": object}  # which Thresholds checks
-_SAVED |= {"precision?": str}  # older files lack it
-_SAVED |= {"of_no_class?": [str]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,76 +168,11 @@ class ImageClassifier:
 
     def predict_embedded(self, embedded: Embedded, thresholds: Thresholds) -> Predictions:
         """Label pictures by their features; a copy of an example has its label."""
-        known = dict(zip(self.contents, self.labels.tolist(), strict=True))
-        unknown = {content: row for row, content in enumerate(self.unknown_contents)}
-        files = [picture.file for picture in embedded.pictures]
-        rows = {}
-        for i, content in enumerate(embedded.contents):
-            if content in known:
-                label = self.classes[known[content]]
-                rows[i] = Prediction(files[i], label, 1.0, "", 1.0, 1.0, label)
-        others = [i for i in range(len(files)) if i not in rows]
-        new = [i for i in others if embedded.contents[i] not in unknown]
-        method = self.method or ""
-        if others:
-            features = embedded.features if len(new) == len(files) else embedded.features[new]
-            result = classify(self.support, self.labels, features, self.method, self.unknown)
-            method, found = result.method, list(result.rows())
-            place = {picture: row for row, picture in enumerate(new)}
-            for i in others:
-                row = unknown.get(embedded.contents[i])
-                one = found[place[i] if row is None else len(new) + row]
-                rows[i] = self._prediction(files[i], one, row is not None, thresholds)
-        return Predictions(
-            tuple(rows[i] for i in range(len(files))),
-            embedded.problems,
-            tuple(
-                file
-                for file, content in zip(files, embedded.contents, strict=True)
-                if content in known or content in unknown
-            ),
-            self.classes,
-            method,
-            tuple(content.hex() for content in embedded.contents),
-            described(self.embedder),
-        )
-
-    def _prediction(
-        self, file: str, row: ClassifiedRow, is_unknown: bool, thresholds: Thresholds
-    ) -> Prediction:
-        """The prediction of a picture; one that `is_unknown` was taught to be of no class."""
-        best, second, probability, second_probability, ood = row
-        label = folder = self.classes[best]
-        familiarity = 0.0 if is_unknown else 1 - ood
-        if is_unknown or familiarity < thresholds.unknown:
-            folder = UNKNOWN
-        elif probability < thresholds.unsure:
-            folder = UNSURE
-        margin = probability - second_probability
-        runner_up = self.classes[second]
-        return Prediction(file, label, probability, runner_up, margin, familiarity, folder)
+        return predictions_of(self, embedded, thresholds)
 
     def save(self, path: PathLike) -> None:
         """Write the examples' features, their labels and the name of the network into one file."""
-        config = {
-            "kind": KIND,
-            "source": self.source,
-            "network": self.embedder.digest,
-            "precision": self.embedder.origin["precision"],
-            "classes": list(self.classes),
-            "contents": [content.hex() for content in self.contents],
-            "method": self.method,
-            "unknown": float(self.thresholds.unknown),
-            "unsure": float(self.thresholds.unsure),
-            "of_no_class": [content.hex() for content in self.unknown_contents],
-        }
-        tensors = {
-            "support": torch.from_numpy(self.support),
-            "labels": torch.from_numpy(self.labels),
-        }
-        if self.unknown is not None:
-            tensors["unknown"] = torch.from_numpy(self.unknown)
-        save_tensors(path, tensors, config)
+        write_classifier(path, self)
 
     @classmethod
     def load(
@@ -271,25 +197,8 @@ class ImageClassifier:
         precision
             By default that of the file: features of different precisions are never mixed.
         """
-        tensors, config = load_tensors(path, KIND, _SAVED)
-        try:
-            fields = _saved_fields(tensors, config)
-        except (KeyError, ValueError) as error:
-            raise DataError(
-                f"{path} holds a damaged classifier: {error}. Save it again."
-            ) from error
-        source = fields["source"] if source is None else os.fspath(source)
-        precisions = _saved_precisions(config) if precision == "auto" else (precision,)
-        with naming(path):
-            embedders = (load_embedder(source, precision=p, device=device) for p in precisions)
-            embedder = next((e for e in embedders if e.digest == config.get("network")), None)
-        if embedder is None:
-            raise DataError(
-                f"{path} was made with other weights, preprocessing or precision than {source} has "
-                f"now in {' or '.join(precisions)}; make it again from its examples."
-            )
-        fields |= {"embedder": embedder, "source": source, "cache": cache_folder(cache)}
-        return cls(**fields)
+        fields = read_classifier(path, source, precision, device)
+        return cls(**fields, cache=cache_folder(cache))
 
 
 def sort_images(
@@ -327,40 +236,3 @@ def sort_images(
     if not found.pictures:
         raise DataError("there is no picture to sort.")
     return ImageClassifier.from_examples(known, **options).predict(found)
-
-
-def _saved_precisions(config: dict[str, Any]) -> tuple[str, ...]:
-    """The precisions that the features of a saved classifier may have."""
-    saved = config.get("precision")
-    if saved in EMBEDDING_PRECISIONS:
-        return (saved,)
-    return ("auto",) if saved else ("float32", "bfloat16")  # "auto": the file of the network has it
-
-
-def _saved_fields(tensors: dict[str, torch.Tensor], config: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a saved classifier, checked."""
-    support, labels, classes = tensors["support"], tensors["labels"], tuple(config["classes"])
-    if support.dtype != torch.float32 or support.ndim != 2 or labels.shape != (len(support),):
-        raise ValueError(f"features {tuple(support.shape)} for labels {tuple(labels.shape)}")
-    if labels.dtype != torch.int64 or set(labels.tolist()) != set(range(len(classes))):
-        raise ValueError(f"labels do not number its {len(classes)} classes")
-    contents = tuple(bytes.fromhex(content) for content in config["contents"])
-    if len(contents) != len(support):
-        raise ValueError(f"{len(contents)} contents for {len(support)} examples")
-    unknown = tensors.get("unknown", support[:0])
-    unknown_contents = tuple(map(bytes.fromhex, config.get("of_no_class", ())))
-    if unknown.dtype != torch.float32 or unknown.shape != (len(unknown_contents), support.shape[1]):
-        raise ValueError(f"features {tuple(unknown.shape)} of {len(unknown_contents)} unknown ones")
-    if config["method"] is not None:
-        checked_method(config["method"])
-    return {
-        "source": config["source"],
-        "support": support.numpy(),
-        "labels": labels.numpy(),
-        "contents": contents,
-        "classes": classes,
-        "method": config["method"],
-        "thresholds": Thresholds(config["unknown"], config["unsure"]),
-        "unknown": unknown.numpy(),
-        "unknown_contents": unknown_contents,
-    }
