@@ -46,7 +46,8 @@ def _weights(path: Path) -> None:
     save_tensors(path, network.state_dict(), card | {"mean": [0.5] * 3, "std": [0.25] * 3})
 
 
-def _colors(root: Path, each: int = 2) -> None:
+def colors(root: Path, each: int = 2) -> None:
+    """Examples and pictures of three colors, and a network for them."""
     seed = 0
     for name, color in COLORS.items():
         for number in range(2):
@@ -111,7 +112,7 @@ def _interrupted_extraction(root: Path) -> None:
 
 def sorting(root: Path) -> None:
     """Pictures sorted by links, examples in every form, a saved classifier, a filled cache."""
-    _colors(root)
+    colors(root)
     sort = ("sort", root / "pictures", "--examples", root / "examples", "--network")
     sort = (*sort, root / "net.safetensors", "--out", root / "out", "--parquet")
     _run(*sort, "--no-sheet", "--cache", root / "cache")
@@ -150,7 +151,7 @@ def _parquet(path: Path, pairs: list[tuple[str, str]]) -> None:
 
 def labeling(root: Path) -> None:
     """A labeling project with acts of every kind."""
-    _colors(root)
+    colors(root)
     network = str(root / "net.safetensors")
     with LabelingSession.open(
         root / "project", root / "pictures", root / "examples", source=network, cache=False
@@ -222,7 +223,7 @@ def _cub(folder: Path) -> None:
 
 def pictures(root: Path) -> None:
     """One picture of every format among the pictures and the examples."""
-    _colors(root, each=1)
+    colors(root, each=1)
     image = Image.open(root / "pictures/red/0.png")
     for kind in FORMATS:
         image.save(root / "pictures" / f"some.{kind}")
@@ -233,7 +234,7 @@ def networks(root: Path) -> None:
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-    _colors(root, each=1)
+    colors(root, each=1)
     weight = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype(np.float32)
     given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])
     features = helper.make_tensor_value_info("features", TensorProto.FLOAT, None)

@@ -264,3 +264,17 @@ def test_a_damaged_array_fits_or_is_refused(tmp_path, content):
         return map_array(path, "float32", (4, 4), "Mend it.")
 
     read_or_refused(tmp_path / "a.npy", content, read, lambda array: array.shape == (4, 4))
+
+
+def test_zeros_that_unpack_to_hundreds_of_megabytes_are_refused(tmp_path):
+    """Deflate makes a thousandth of them; nothing is allocated."""
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (70_000, 1024)}
+    with (
+        zipfile.ZipFile(tmp_path / "f.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("features.npy", "w") as file,
+    ):
+        np.lib.format.write_array_header_1_0(file, shape)
+        for _ in range(70):
+            file.write(bytes(4 * 1024 * 1000))
+    with pytest.raises(DataError, match="unpacks to more than 100 times its size"):
+        load_arrays(tmp_path / "f.npz", ("features",))

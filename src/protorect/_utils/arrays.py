@@ -21,6 +21,7 @@ from protorect.errors import DataError, damaged
 Arrays = dict[str, NDArray[Any]]
 _LONGEST_HEADER = 2**14  # bytes; numpy itself accepts 10,000
 _MOST_COMPRESSED = 1032  # to one, by the Deflate algorithm
+_LARGE, _UNLIKELY = 2**28, 100  # bytes, and times the compressed size, that are unpacked
 
 
 def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
@@ -130,6 +131,11 @@ def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
         size = math.prod(shape) * dtype.itemsize
         if size > info.file_size or size > _MOST_COMPRESSED * info.compress_size:
             raise DataError(f"it has less data than its shape {shape} needs")
+        if size > max(_LARGE, _UNLIKELY * info.compress_size):
+            raise DataError(
+                f"it unpacks to more than {_UNLIKELY} times its size, as no features do; if you "
+                "trust it, save it again without compression"
+            )
         if size > physical_memory():
             raise DataError(f"its shape {shape} does not fit into memory")
         with archive.open(info) as file, warnings.catch_warnings(action="ignore"):

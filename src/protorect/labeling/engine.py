@@ -141,6 +141,12 @@ class Engine:
             silent = self.audits.notes
             return known if revision <= self.journal.revision and missed <= silent else None
 
+    def end_embedding(self) -> None:
+        """Say that no further picture will be embedded, also to those who wait for it."""
+        with self._changed:
+            self.embedding_done.set()
+            self._changed.notify_all()
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until all is embedded and calibrated; whether that was reached in time."""
         with self._changed:

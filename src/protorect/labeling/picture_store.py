@@ -100,6 +100,10 @@ class PictureStore:
         self._waiting = []
         if not self.dim:
             self._create(features.shape[1])
+        if len(features) and features.shape[1] != self.dim:
+            given = features.shape[1]
+            what = f"its features have {self.dim} numbers, those of the network {given}"
+            raise damaged(self.folder, what, _REMEDY)
         rows = np.zeros((len(pictures), self.dim), np.float32)
         rows[[not one.reason for one in pictures]] = features
         records = np.zeros(len(pictures), RECORD)

@@ -37,6 +37,7 @@ from protorect.images.find import FoundPictures, find_pictures
 from protorect.images.stored import StoredPicture
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.placements import OWN, journal_files
+from protorect.methods import method as checked_method
 from protorect.uncertainty.thresholds import Thresholds
 
 FORMAT, VERSION = "protorect-labeling", 1
@@ -277,6 +278,8 @@ def _read_settings(path: Path) -> Settings:
     fields = {name: stored[name] for name in Settings.__dataclass_fields__}
     with naming(printable(path)):
         Thresholds(unknown=stored["unknown"], unsure=stored["unsure"])
+        if stored["method"] is not None:
+            checked_method(stored["method"])
     return Settings(**fields | {"sources": tuple(stored["sources"])})
 
 

@@ -201,5 +201,5 @@ class LabelingSession(SessionAudits, SessionPictures):
         self._engine.publish(Event("progress", revision, self._embedding.progress))
 
     def _embedding_ended(self) -> None:
-        self._engine.embedding_done.set()
+        self._engine.end_embedding()
         self._report_progress()
