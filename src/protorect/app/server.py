@@ -25,10 +25,12 @@ from protorect.app.calls import CALLS, Call, as_response, parse_number, parse_qu
 from protorect.app.events import EventStreams
 from protorect.app.guard import LARGEST_BODY, BodyTooLargeError, Guard
 from protorect.app.openapi import openapi
+from protorect.app.slow_clients import ImpatientProtocol
 from protorect.errors import ConflictError, NotFoundError, OptionError, ProtorectError
 from protorect.labeling.session import LabelingSession
 
 STATIC = Path(__file__).parent / "static"
+_BACKLOG = 4096  # connections that wait to be accepted
 _STOP = 1  # seconds that open connections get when the server stops
 _STATUSES: dict[type[Exception], int] = {NotFoundError: 404, ConflictError: 409}
 
@@ -98,6 +100,8 @@ class _Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                http=ImpatientProtocol,
+                backlog=_BACKLOG,
                 timeout_graceful_shutdown=_STOP,
             )
         )
@@ -122,7 +126,7 @@ def listening(address: Address) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address.host, address.port))
-        listener.listen()
+        listener.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or str(error)
