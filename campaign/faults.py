@@ -228,7 +228,7 @@ def _main(seconds: float, sample: int, names: Sequence[str]) -> dict[str, Any]:
     ):
         weights = Path(here) / "conv64.safetensors"
         write_network(weights)
-        os.environ["XDG_CACHE_HOME"] = here
+        os.environ["XDG_CACHE_HOME"] = os.environ["XDG_STATE_HOME"] = here
         arenas, points = {}, []
         for index, command in enumerate(commands):
             for other in command.other if _is_other() else (False,):

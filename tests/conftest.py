@@ -39,7 +39,8 @@ def color_weights(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory, monkeypatch):
-    """No test reads or fills the user's cache."""
+    """No test reads or fills the user's cache, or uses the user's key."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 

@@ -102,11 +102,12 @@ def test_a_value_that_json_would_change_is_not_saved(tmp_path, value):
 def test_a_failed_save_leaves_the_old_file(saved, monkeypatch):
     before = saved.read_bytes()
 
-    def full(tensors, path, metadata):
-        path.write_bytes(before[:20])
+    def full(path, data):
+        with open(path, "wb") as file:
+            file.write(data[:20])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("protorect._utils.checkpoint.save_file", full)
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(DataError, match=r"cannot write .*model.safetensors: No space left"):
         save_tensors(saved, TENSORS, CONFIG)
     assert saved.read_bytes() == before

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from protorect._utils.documents import COUNT, checked, parse_json
@@ -43,11 +43,9 @@ def save_tensors(
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, tensor in tensors.items()
     }
+    # Not by `save_file`, which has a temporary file of its own.
     with written_whole(path) as temporary:
-        try:
-            save_file(copies, temporary, metadata)
-        except SafetensorError as error:  # raised for a full disk, too
-            raise DataError(f"cannot write {path}: {error}.") from error
+        temporary.write_bytes(save(copies, metadata))
 
 
 def load_tensors(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from protorect._utils.locks import locked
-from protorect._utils.text import printable
+from protorect._utils.text import LONGEST_NAME, printable
 from protorect.errors import DataError
 
 try:
@@ -22,7 +22,6 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 LARGEST_TEXT = 256 * 2**20  # bytes of a text file, which is read at once
-_LONGEST_NAME = 255  # bytes
 _LONGEST_SUFFIX = 32  # characters, of a temporary file
 _PREFIX = ".protorect-new-"
 _TEMPORARY = re.compile(re.escape(_PREFIX) + r"[a-z0-9_]{8}(\..*)?", re.DOTALL)
@@ -112,7 +111,7 @@ def output_lock(path: Path) -> AbstractContextManager[None]:
 def _beside(path: Path, kind: str) -> Path:
     """A name beside `path` that no user gives to a file."""
     name = f".{path.name}.protorect-{kind}"
-    if len(os.fsencode(name)) > _LONGEST_NAME:
+    if len(os.fsencode(name)) > LONGEST_NAME:
         digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()
         name = f".{digest}.protorect-{kind}"
     return path.parent / name
@@ -170,17 +169,26 @@ def _temporary(folder: Path | None, suffix: str) -> Iterator[Path]:
     """
     if folder is not None:
         remove_temporary_files(folder)
-    suffix = suffix if len(suffix) <= _LONGEST_SUFFIX else ""
-    handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=suffix, dir=folder)
+    handle, name = _new_locked_file(folder, suffix if len(suffix) <= _LONGEST_SUFFIX else "")
     try:
-        if not _lock(handle):
-            os.close(handle)
-            handle = -1
+        if fcntl is None:
+            os.close(handle)  # Windows does not rename an open file
         yield Path(name)
     finally:
         Path(name).unlink(missing_ok=True)
-        if handle >= 0:
+        if fcntl is not None:
             os.close(handle)
+
+
+def _new_locked_file(folder: Path | None, suffix: str) -> tuple[int, str]:
+    while True:
+        handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=suffix, dir=folder)
+        with suppress(OSError):  # a file system without locks
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.path.exists(name):
+            return handle, name
+        os.close(handle)  # another command has removed it before it was locked
 
 
 def remove_temporary_files(folder: Path) -> None:
@@ -190,20 +198,11 @@ def remove_temporary_files(folder: Path) -> None:
             with suppress(OSError):  # it is gone, or not ours
                 handle = _open_at_once(os.path.join(folder, name), os.O_RDWR)
                 try:
-                    if stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle):
+                    if fcntl is not None and stat.S_ISREG(os.fstat(handle).st_mode):
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if it is in use
                         os.unlink(os.path.join(folder, name))
                 finally:
                     os.close(handle)
-
-
-def _lock(handle: int) -> bool:
-    """Lock a file until it is closed; False if another command has, or if the system cannot."""
-    try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return fcntl is not None
 
 
 @contextmanager

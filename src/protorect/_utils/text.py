@@ -6,6 +6,7 @@ import re
 # Controls of the terminal, and marks that end a line or change the direction of what follows.
 _CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _ONE_CONTROL = re.compile(f"[{_CONTROL}]")
+LONGEST_NAME = 255  # bytes of the name of a file, on all common file systems
 _LONGEST = 1500  # characters of a message
 
 
@@ -43,3 +44,12 @@ def as_message(text: str) -> str:
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
     return escaped(text)
+
+
+def numbered(name: str, number: int) -> str:
+    """A file name with a number, as in "a (2).jpg"; a long one is shortened to fit."""
+    stem, suffix = os.path.splitext(name)
+    end = f" ({number}){suffix}"
+    while stem and len(os.fsencode(stem + end)) > LONGEST_NAME:
+        stem = stem[:-1]
+    return stem + end

@@ -3,6 +3,10 @@
 Its links and copies, and what else it made there, are removed. A copy or a table that you have
 changed stays, and so does a copy whose original is gone or changed. If it is
 interrupted, give the same command again.
+
+Pictures are moved back only if you sorted them on this computer, as the journal in a folder that
+comes from somebody else may name any place, and only if they were not changed since. With --trust
+they are moved all the same.
 """
 
 import argparse
@@ -17,6 +21,9 @@ from protorect.sorting.folder import open_folder, was_sorted_into
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("folder", metavar="DIR", type=Path)
+    parser.add_argument(
+        "--trust", action="store_true", help="also what others sorted, or what was changed"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -25,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(f"{options.folder} has no journal of `protorect sort`; nothing to undo.")
     with open_folder(options.folder) as folder, progress_bar("pictures") as progress:
         pictures = len(folder.placements)
-        problems = folder.undo(progress)
+        problems = folder.undo(progress, options.trust)
     print_list("left as they are", [f"{path}: {reason}" for path, reason in problems])
     if not problems:
         print(f"{counted(pictures, 'picture', 'pictures')} restored")

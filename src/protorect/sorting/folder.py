@@ -4,12 +4,13 @@ Beside the pictures and the outputs there is one subfolder, `.protorect`: it has
 journal, thumbnails, and a second copy of each output, by which an edited one is recognized.
 """
 
+import errno
 import filecmp
 import os
 import shutil
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from protorect._utils.files import (
@@ -21,7 +22,7 @@ from protorect._utils.files import (
 )
 from protorect._utils.locks import locked
 from protorect._utils.progress import Progress
-from protorect._utils.text import printable
+from protorect._utils.text import numbered, printable
 from protorect.errors import DataError, OptionError, PartialError
 from protorect.images.find import FailedPicture
 from protorect.labeling import placements as journal
@@ -100,6 +101,8 @@ class SortedFolder:
         count, problems = 0, []
         for plan in self.plans:
             left = [one for one in plan.placements if not is_placed(one, self.root, plan.mode)]
+            if left:
+                self._check_trusted([plan])
             count += len(left)
             problems += self._place(left, plan, progress)[0]
         return count, problems
@@ -132,15 +135,30 @@ class SortedFolder:
         self.plans.append(plan)
         return self._place(plan.placements, plan, progress)
 
-    def undo(self, progress: Progress | None = None) -> list[FailedPicture]:
-        """Put every picture back and remove what was made; return the files that have to stay."""
-        problems = self._put_back(progress)
+    def undo(self, progress: Progress | None = None, trust: bool = False) -> list[FailedPicture]:
+        """Put every picture back and remove what was made; return the files that have to stay.
+
+        Pictures are moved to where a journal says only if this user's protorect wrote it here and
+        they are unchanged, or if the user trusts all of it.
+        """
+        if not trust:
+            self._check_trusted(self.plans)
+        problems = self._put_back(progress, trust=trust)
         if not problems:
             self.clear(OUTPUTS, keep_edited=True)
             for name in (THUMBNAILS, WRITTEN, journal.FOLDER):  # the journal last
-                shutil.rmtree(self.root / name, ignore_errors=True)
+                if (self.root / name).is_dir():
+                    shutil.rmtree(self.root / name)
             self.plans = []
         return problems
+
+    def _check_trusted(self, plans: Iterable[Plan]) -> None:
+        if any(plan.mode == "move" and plan.placements and not plan.sealed for plan in plans):
+            raise DataError(
+                f"{self.root} was sorted by another user, on another computer or by an earlier "
+                "version, and its journal may name any place to move files to. Nothing was "
+                f"touched. If you trust it: protorect undo --trust {self.root}."
+            )
 
     def empty(self, predictions: Predictions) -> list[FailedPicture]:
         """Remove links and copies before the same pictures are sorted again.
@@ -209,11 +227,10 @@ class SortedFolder:
 
     def _free_name(self, folder: str, name: str, taken: set[str]) -> str:
         """`folder/name`, or `folder/name (2)` and so on where that is taken."""
-        stem, suffix = os.path.splitext(os.path.join(folder, name))
-        number, free = 1, stem + suffix
+        number, free = 1, os.path.join(folder, name)
         while free.casefold() in taken or os.path.lexists(self.root / free):
             number += 1
-            free = f"{stem} ({number}){suffix}"
+            free = os.path.join(folder, numbered(name, number))
         return free
 
     def _place(
@@ -244,6 +261,7 @@ class SortedFolder:
         progress: Progress | None,
         also_elsewhere: Container[str] = (),
         kept: Container[str] = (),
+        trust: bool = False,
     ) -> list[FailedPicture]:
         problems = []
         pairs = [
@@ -255,7 +273,7 @@ class SortedFolder:
         for done, (placement, plan) in enumerate(reversed(pairs), 1):
             target = self.root / placement.target
             try:
-                put_back(placement, self.root, plan, also_elsewhere)
+                put_back(placement, self.root, plan, also_elsewhere, trust)
             except OSError as error:
                 problems.append(FailedPicture(str(target), error.strerror or str(error)))
             if progress is not None:
@@ -298,5 +316,8 @@ def _check_usable(root: Path) -> None:
 
 def _remove_empty(folders: Iterable[Path]) -> None:
     for folder in folders:
-        with suppress(OSError):  # not empty, or gone already
+        try:
             folder.rmdir()
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR):
+                raise

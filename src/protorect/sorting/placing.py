@@ -9,6 +9,7 @@ import errno
 import filecmp
 import os
 import shutil
+import zlib
 from collections.abc import Container
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def place(placement: Placement, root: Path, plan: Plan) -> str:
         return plan.mode
     if not os.path.lexists(source):
         raise NotPlacedError("it is gone")
+    _check_inside(target, root)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(target, plan)
     temporary.unlink(missing_ok=True)
@@ -54,18 +56,25 @@ def place(placement: Placement, root: Path, plan: Plan) -> str:
 
 
 def put_back(
-    placement: Placement, root: Path, plan: Plan, also_elsewhere: Container[str] = ()
+    placement: Placement,
+    root: Path,
+    plan: Plan,
+    also_elsewhere: Container[str] = (),
+    trust: bool = False,
 ) -> None:
     """Undo `place`, whatever of it was done; raises OSError.
 
-    A copy whose original is gone or changed stays, unless its SHA-256 is in `also_elsewhere`.
+    A picture that was moved and then changed is moved back only on `trust`. A copy whose original is
+    gone or changed stays, unless its SHA-256 is in `also_elsewhere`.
     """
     source, target = Path(placement.prediction.path), root / placement.target
+    _check_inside(target, root)
     _temporary(target, plan).unlink(missing_ok=True)
     if plan.mode == "move":
         temporary = _temporary(source, plan)
+        _give_up_reserved(placement, source, temporary)
         temporary.unlink(missing_ok=True)
-        _move_back(placement, source, target, temporary)
+        _move_back(placement, source, target, temporary, trust)
     elif os.path.lexists(target):
         _check_link_or_copy(placement, source, target, plan.mode)
         if not target.is_symlink() and placement.content not in also_elsewhere:
@@ -116,7 +125,11 @@ def _copy(source: Path, target: Path, temporary: Path, follow_links: bool = True
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
         _reserve(target)
-        os.replace(temporary, target)
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            target.unlink()
+            raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -142,7 +155,9 @@ def _move_across(source: Path, target: Path, temporary: Path) -> None:
     source.unlink()
 
 
-def _move_back(placement: Placement, source: Path, target: Path, temporary: Path) -> None:
+def _move_back(
+    placement: Placement, source: Path, target: Path, temporary: Path, trust: bool
+) -> None:
     if not os.path.lexists(target):
         if not os.path.lexists(source):
             raise NotPlacedError("it is neither where it was nor where it was moved to")
@@ -150,6 +165,8 @@ def _move_back(placement: Placement, source: Path, target: Path, temporary: Path
     if os.path.lexists(source):
         _clear(target, source)
         return
+    if not (trust or _is_own(placement, target)):
+        raise NotPlacedError("another or a changed file is in its place; left as it is")
     source.parent.mkdir(parents=True, exist_ok=True)
     if placement.link and not os.path.isabs(placement.link):
         source.symlink_to(placement.link)
@@ -161,6 +178,30 @@ def _move_back(placement: Placement, source: Path, target: Path, temporary: Path
         if error.errno != errno.EXDEV:
             raise
         _move_across(target, source, temporary)
+
+
+def _is_own(placement: Placement, target: Path) -> bool:
+    """Whether the file at the target is the picture that was moved there."""
+    if placement.link or target.is_symlink():
+        return bool(placement.link) and target.is_symlink()
+    return target.is_file() and sha256_of_file(target) == placement.content
+
+
+def _check_inside(target: Path, root: Path) -> None:
+    """Raise NotPlacedError if a link among the folders of the target leads elsewhere."""
+    inside = target.parent.relative_to(root)
+    if os.path.realpath(target.parent) != os.path.join(os.path.realpath(root), inside):
+        raise NotPlacedError("a link in place of its folder leads elsewhere; left as it is")
+
+
+def _give_up_reserved(placement: Placement, source: Path, temporary: Path) -> None:
+    """Remove the empty file that reserved the name of the original when undo was killed.
+
+    The complete copy beside it says that it was not made by anybody else.
+    """
+    reserved = source.is_file() and not source.is_symlink() and not source.stat().st_size
+    if reserved and temporary.is_file() and sha256_of_file(temporary) == placement.content:
+        source.unlink()
 
 
 def _clear(target: Path, source: Path) -> None:
@@ -183,5 +224,6 @@ def _reserve(target: Path) -> None:
 
 
 def _temporary(target: Path, plan: Plan) -> Path:
-    """The file to write before it is renamed to `target`; one at a time in each folder."""
-    return target.with_name(f".protorect-{plan.name}.part")
+    """The file to write before it is renamed to `target`."""
+    digest = zlib.crc32(os.fsencode(target.name))
+    return target.with_name(f".protorect-{plan.name}-{digest:08x}.part")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from protorect._utils.files import write_errors
 from protorect._utils.progress import Progress, ProgressOf
 from protorect.embedding.sources.embedder import described
 from protorect.errors import DataError, OptionError
@@ -215,7 +216,8 @@ class Sorter:
             result.changes = _changes(folder, predictions)
             result.advice = advise(predictions, embedded, len(self.classifier.labels))
             if replaces:
-                result.problems += folder.empty(predictions)
+                with write_errors(folder.root):
+                    result.problems += folder.empty(predictions)
             files = [picture.file for picture in self.examples.pictures]
             labeled = zip(files, self.examples.labels, strict=True)
             with options.progress_of(options.mode) as progress:
@@ -223,7 +225,7 @@ class Sorter:
             result.problems += problems
             result.replaced_links = links
         if folder.plans:
-            with options.progress_of("thumbnails") as progress:
+            with options.progress_of("thumbnails") as progress, write_errors(folder.root):
                 result.evaluation = write_outputs(
                     folder,
                     [*result.problems, *(one.as_failed() for one in result.skipped)],

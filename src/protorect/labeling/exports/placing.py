@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from protorect._utils.files import file_errors
+from protorect._utils.text import numbered
 from protorect.labeling.exports import Labeled
 
 
@@ -18,11 +19,11 @@ def place_pictures(pictures: Iterable[tuple[Labeled, str]], root: Path, copy: bo
     taken: set[str] = set()
     placed = []
     for row, folder in pictures:
-        stem, suffix = os.path.splitext(os.path.basename(row.path))
-        number, name = 1, f"{folder}/{stem}{suffix}"
+        own_name = os.path.basename(row.path)
+        number, name = 1, f"{folder}/{own_name}"
         while name.casefold() in taken:
             number += 1
-            name = f"{folder}/{stem} ({number}){suffix}"
+            name = f"{folder}/{numbered(own_name, number)}"
         taken.add(name.casefold())
         target = root / name
         target.parent.mkdir(parents=True, exist_ok=True)
