@@ -130,17 +130,17 @@ def attack(made: Arena, point: Point) -> str:
     failed = _child(made, command.act, point)
     if problem := failed.problem or _unnamed(failed):
         return f"{fault.name}: {problem}"
-    if lost := _lost(made):
-        return f"lost after the {fault.name}: {lost}"
+    if name := lost(made):
+        return f"lost after the {fault.name}: {name}"
     for step in command.recoveries[point.recovery]:
         outcome = _child(made, step.run)
         if outcome.problem:
             return f"{point.recovery}: {outcome.problem}"
         if outcome.code == 0 and command.may_leave_out and _LEFT_OUT in failed.output:
             continue
-        if difference := _difference(made.tree(), made.states.get(step.state)):
+        if differs := difference(made.tree(), made.states.get(step.state)):
             said = " ".join(outcome.output.split())[-300:]
-            return f"{point.recovery}, not as {step.state}: {difference} ({said})"
+            return f"{point.recovery}, not as {step.state}: {differs} ({said})"
     return ""
 
 
@@ -154,7 +154,7 @@ def _unnamed(outcome: Outcome) -> str:
     return f"it does not say which file: {found[0]}" if found else ""
 
 
-def _lost(made: Arena) -> str:
+def lost(made: Arena) -> str:
     """The first file whose content is nowhere any more, although the command keeps it."""
     kept = _contents(made.states["done"].values())
     there = _contents(made.tree().values())
@@ -170,7 +170,7 @@ def _contents(files: Collection[tuple[str, Any]]) -> set[tuple[str, Any]]:
     return links | {(kind, content) for kind, content in files if kind == "file" and content}
 
 
-def _difference(tree: Any, expected: Any) -> str:
+def difference(tree: Any, expected: Any) -> str:
     """The first difference of two trees; an empty folder of the output may stay.
 
     Without an expected tree, the first temporary file.

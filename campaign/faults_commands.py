@@ -97,20 +97,22 @@ def _unsorted(place: Place) -> None:
     os.rename(place.pictures / "blue" / "1.png", place.here / "elsewhere.png")
 
 
-def _sort(mode: str, place: Place, cached: bool = False) -> int:
+def sort(mode: str, place: Place, cached: bool = False) -> int:
+    """`protorect sort`."""
     arguments = ["sort", place.pictures, "--examples", place.examples, "--out", place.out]
     options = [f"--{mode}", "--network", place.weights, "--precision", "float32"]
     cache = ["--cache", place.here / "cache"] if cached else ["--no-cache"]
     return main(list(map(str, [*arguments, *options, *cache])))
 
 
-def _undo(place: Place) -> int:
+def undo(place: Place) -> int:
+    """`protorect undo`."""
     return main(["undo", str(place.out)])
 
 
 def _sorted(mode: str, place: Place) -> None:
     _unsorted(place)
-    _sort(mode, place)
+    sort(mode, place)
 
 
 def _arrive(place: Place) -> None:
@@ -144,12 +146,12 @@ def _watch(place: Place) -> int:
 
 def _sort_with_arrived(place: Place) -> int:
     _arrive(place)
-    return _sort("move", place)
+    return sort("move", place)
 
 
-def _undo_and_wait(place: Place) -> int:
+def undo_and_wait(place: Place) -> int:
     """Undo, and bring the picture back to where it waited."""
-    code = _undo(place)
+    code = undo(place)
     arrived = place.pictures / "camera.png"
     if arrived.exists():
         subprocess.run(["mv", arrived, place.here / "camera.png"], check=True)
@@ -221,7 +223,7 @@ def _save(place: Place) -> int:
 def _to_export(place: Place) -> None:
     _unsorted(place)
     sorted_folder = Place(place.here, place.here / "sorted", place.notes, place.weights)
-    _sort("copy", sorted_folder)
+    sort("copy", sorted_folder)
 
 
 def _export(form: str, place: Place) -> int:
@@ -268,7 +270,7 @@ _ACTS: tuple[Callable[..., object], ...] = (
 )
 
 
-def _label_on(place: Place) -> int:
+def label_on(place: Place) -> int:
     """Every answered act is in the journal; the same acts again end in the same state."""
     answered = place.notes.read_text().splitlines() if place.notes.exists() else []
     journal = place.out / "journal.jsonl"
@@ -285,18 +287,18 @@ _JOURNALS = (".protorect/journal",)
 
 
 def _sorting(mode: str, cached: bool = False) -> Command:
-    again = partial(_sort, mode, cached=cached)
-    ways = {_AGAIN_THEN_UNDO: (Step(again, "done"), Step(_undo, "before"))}
+    again = partial(sort, mode, cached=cached)
+    ways = {_AGAIN_THEN_UNDO: (Step(again, "done"), Step(undo, "before"))}
     if cached:
         return Command(f"sort --{mode} --cache", _unsorted, again, ways, _JOURNALS)
-    ways["undo"] = (Step(_undo, "before"),)
+    ways["undo"] = (Step(undo, "before"),)
     return Command(f"sort --{mode}", _unsorted, again, ways, _JOURNALS, other=(False, True))
 
 
 def _undoing(mode: str) -> Command:
-    ways = {"the same command": (Step(_undo, "done"),)}
+    ways = {"the same command": (Step(undo, "done"),)}
     arrange = partial(_sorted, mode)
-    return Command(f"undo of --{mode}", arrange, _undo, ways, other=(False, True))
+    return Command(f"undo of --{mode}", arrange, undo, ways, other=(False, True))
 
 
 def _repeated(
@@ -306,6 +308,10 @@ def _repeated(
     return Command(name, arrange, act, ways, **options)  # type: ignore[arg-type]
 
 
+# Acts in a folder that was sorted before.
+LABEL_SORTED = Command(
+    "label of a sorted folder", partial(_sorted, "link"), _label, {}, other=(False,)
+)
 COMMANDS = (
     *map(_sorting, MODES),
     _sorting("link", cached=True),
@@ -314,7 +320,7 @@ COMMANDS = (
         "sort --watch --move",
         _unwatched,
         _watch,
-        {_AGAIN_THEN_UNDO: (Step(_sort_with_arrived, ""), Step(_undo_and_wait, "before"))},
+        {_AGAIN_THEN_UNDO: (Step(_sort_with_arrived, ""), Step(undo_and_wait, "before"))},
         _JOURNALS,
         other=(False, True),
     ),
@@ -341,7 +347,7 @@ COMMANDS = (
         "label",
         _unsorted,
         _label,
-        {"the same acts": (Step(_label_on, "done"),)},
+        {"the same acts": (Step(label_on, "done"),)},
         (
             "project.json",
             "pictures.json",

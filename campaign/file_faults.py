@@ -84,33 +84,43 @@ def intercepting(arguments: Sequence[str], **options: object) -> subprocess.Comp
         )
 
 
+class Child:
+    """A function that runs in a child process; what it returns is the exit code."""
+
+    def __init__(self, action: Callable[[], int], prepare: Callable[[], object] = int) -> None:
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `wait`
+        self.process = os.fork()
+        if self.process == 0:
+            _run(action, prepare, self._output.fileno())
+
+    def wait(self) -> tuple[int, str]:
+        """The exit code, negative for a signal, and all output."""
+        _, status = os.waitpid(self.process, 0)
+        with self._output as output:
+            output.seek(0)
+            return os.waitstatus_to_exitcode(status), output.read().decode("utf-8", "replace")
+
+
 def run_with_fault(
     action: Callable[[], int], fault: Fault, number: int, folders: Sequence[Path]
 ) -> Outcome:
     """Run a function in a child process with a fault at its operation of this number.
 
-    Operations below the folders are counted. What the function returns is the exit code.
+    Operations below the folders are counted.
     """
     counter = mmap.mmap(-1, mmap.PAGESIZE)  # shared with the child
-    with tempfile.TemporaryFile() as output:
-        child = os.fork()
-        if child == 0:
-            _run(action, fault, number, folders, counter, output.fileno())
-        _, status = os.waitpid(child, 0)
-        output.seek(0)
-        text = output.read().decode("utf-8", "replace")
-    operations = ctypes.c_long.from_buffer_copy(counter).value
-    return Outcome(os.waitstatus_to_exitcode(status), text, operations)
+
+    def arm() -> None:
+        library = ctypes.CDLL(os.environ[_LOADED])
+        paths = (ctypes.c_char_p * 5)(*(os.fsencode(folder) for folder in folders))
+        place = ctypes.byref(ctypes.c_long.from_buffer(counter))
+        library.arm(paths, fault.kinds, fault.action, ctypes.c_long(number), place)
+
+    code, output = Child(action, arm).wait()
+    return Outcome(code, output, ctypes.c_long.from_buffer_copy(counter).value)
 
 
-def _run(
-    action: Callable[[], int],
-    fault: Fault,
-    number: int,
-    folders: Sequence[Path],
-    counter: mmap.mmap,
-    output: int,
-) -> None:
+def _run(action: Callable[[], int], prepare: Callable[[], object], output: int) -> None:
     """The child process: it never returns."""
     code = TRACEBACK
     try:
@@ -120,10 +130,7 @@ def _run(
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(SECONDS)
-        library = ctypes.CDLL(os.environ[_LOADED])
-        paths = (ctypes.c_char_p * 5)(*(os.fsencode(folder) for folder in folders))
-        place = ctypes.c_long.from_buffer(counter)
-        library.arm(paths, fault.kinds, fault.action, ctypes.c_long(number), ctypes.byref(place))
+        prepare()
         code = action()
     except BaseException:
         traceback.print_exc()

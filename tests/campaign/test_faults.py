@@ -38,12 +38,12 @@ def test_how_a_command_may_end(code, output, problem):
 
 def test_what_is_missing_left_or_different_is_found():
     file = ("file", b"1")
-    assert faults._difference({"1/a": file}, {"1/a": file}) == ""
-    assert faults._difference({}, {"1/a": file}) == "1/a is missing"
-    assert faults._difference({"1/a": file, "1/b": file}, {"1/a": file}) == "1/b is left"
-    assert faults._difference({"1/a": ("file", b"2")}, {"1/a": file}) == "1/a differs"
-    assert faults._difference({"1/out": ("folder", None)}, {}) == ""
-    assert faults._difference({"1/out/.x.part": file}, None) == "1/out/.x.part is left"
+    assert faults.difference({"1/a": file}, {"1/a": file}) == ""
+    assert faults.difference({}, {"1/a": file}) == "1/a is missing"
+    assert faults.difference({"1/a": file, "1/b": file}, {"1/a": file}) == "1/b is left"
+    assert faults.difference({"1/a": ("file", b"2")}, {"1/a": file}) == "1/a differs"
+    assert faults.difference({"1/out": ("folder", None)}, {}) == ""
+    assert faults.difference({"1/out/.x.part": file}, None) == "1/out/.x.part is left"
 
 
 def test_a_part_that_does_not_exist_is_refused():

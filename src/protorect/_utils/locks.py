@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from protorect._utils.text import printable
 from protorect.errors import DataError
 
+_TRIES = 5
 _SECONDS = 0.1  # enough to try again where the last holder has just removed its lock file
 
 
@@ -22,8 +23,7 @@ def locked(path: Path, what: str | Path) -> Iterator[None]:
     """
     lock = FileLock(path, timeout=_SECONDS, poll_interval=_SECONDS / 10)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
+        _acquire(lock, path)
     except Timeout:
         raise DataError(
             f"{printable(str(what))} is being written by another command{_holder(path)}; wait for "
@@ -40,6 +40,17 @@ def locked(path: Path, what: str | Path) -> Iterator[None]:
         with suppress(OSError):  # Windows: an open file is removed by the release
             path.unlink()  # before the release: whoever opened it sees that it is gone
         lock.release()
+
+
+def _acquire(lock: BaseFileLock, path: Path) -> None:
+    for left in reversed(range(_TRIES)):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+            return
+        except FileNotFoundError:  # the last holder has just removed the folder
+            if not left:
+                raise
 
 
 def _holder(path: Path) -> str:

@@ -222,8 +222,10 @@ def writing(root: Path) -> Iterator[None]:
         # That of a sorted folder: it is sorted, undone or labeled by one command at a time.
         lock = locked(root / OWN / LOCK if journal_files(root) else folder / LOCK, root)
         lock.__enter__()
-    except DataError:
-        raise DataError(f"{printable(root)} is open already{_writer(folder)}.") from None
+    except DataError as error:
+        if who := _writer(folder):
+            raise DataError(f"{printable(root)} is open already{who}.") from None
+        raise error from None
     try:
         yield
     finally:
@@ -253,11 +255,11 @@ def write_list(folder: Path, pictures: Sequence[Listed]) -> None:
 
 
 def _writer(folder: Path) -> str:
-    """Who writes to a project, as the end of a sentence."""
+    """Who writes to a project, as the end of a sentence; empty if that is not known."""
     try:
         word = read_json(folder / WRITER, {"process": COUNT, "host": str, "address": str})
     except DataError:
-        return " in another process; close it there first"
+        return ""
     who = f" in process {word['process']} on {word['host']}"
     return f"{who}, at {word['address']}" if word["address"] else f"{who}; close it there first"
 

@@ -64,8 +64,8 @@ def put_back(
 ) -> None:
     """Undo `place`, whatever of it was done; raises OSError.
 
-    A picture that was moved and then changed is moved back only on `trust`. A copy whose original is
-    gone or changed stays, unless its SHA-256 is in `also_elsewhere`.
+    A picture that was moved and then changed is moved back only on `trust`. A copy whose original
+    is gone or changed stays, unless its SHA-256 is in `also_elsewhere`.
     """
     source, target = Path(placement.prediction.path), root / placement.target
     _check_inside(target, root)
