@@ -4,8 +4,8 @@ A part is a module of this package, named in `PARTS`, with
 
 - `run(seconds)`, which attacks for at most so long and returns what JSON can hold: its counts, and
   `failures`, a list with one sentence per attack that was not withstood;
-- `tables(measured)`, which returns the table of docs/reliability.md by the name of its region, which
-  is that of the part.
+- `tables(measured)`, which returns the table of docs/reliability.md by the name of its region, that
+  of the part.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def part(name: str) -> ModuleType:
 
 def tables(results: dict[str, Any]) -> dict[str, Table | str]:
     """The tables of docs/reliability.md."""
-    document: dict[str, Table | str] = {name: "Not run yet." for name in PARTS}
+    document: dict[str, Table | str] = dict.fromkeys(PARTS, "Not run yet.")
     for name in results:
         document |= part(name).tables(results[name])
     return document
