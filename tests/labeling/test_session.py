@@ -22,6 +22,7 @@ from protorect import ConflictError, DataError, LabelingSession, NotFoundError, 
 from protorect.labeling import answers
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.answers import Answers, Problem, calibrate, rescore
+from protorect.labeling.engine import Engine
 from protorect.uncertainty.thresholds import Thresholds
 
 BLUE, GREEN, RED = "blue/0.png", "green/0.png", "red/0.png"
@@ -539,6 +540,29 @@ def test_probabilities_of_many_pictures_come_before_their_ood_scores(session, mo
     assert [done for kind, done in events if kind == "probabilities"] == [False, True]
     after = session.pictures(order="name", limit=100).pictures
     assert [replace(one, was=None) for one in after] == [replace(one, was=None) for one in at_once]
+
+
+def test_progress_ends_when_the_last_picture_has_joined(colors, monkeypatch):
+    proceed, join = threading.Event(), Engine._join
+
+    def join_later(engine, count):
+        proceed.wait(30)
+        join(engine, count)
+
+    monkeypatch.setattr(Engine, "_join", join_later)
+    session = LabelingSession.open(colors.out, colors.pictures, source=colors.weights, cache=False)
+    with session:
+        events = []
+        session.subscribe(lambda one: events.append(one.data) if one.kind == "progress" else None)
+        assert session._engine.embedding_done.wait(30)
+        progress = session.state().progress
+        assert (progress["done"], progress["total"]) == (24, 24)
+        assert not session.pictures(label=None).pictures[0].top
+        proceed.set()
+        assert session.wait(60)
+        assert session.state().progress is None
+        assert session.similar(0).total == 23
+    assert events[-1] is None
 
 
 def test_a_notebook_shows_a_table_with_everything_escaped(session):

@@ -42,7 +42,6 @@ class BackgroundEmbedding:
         self._sizes: dict[int, tuple[int, int]] = {}
         self._stop = threading.Event()
         self._started, self._done, self.problem = time.monotonic(), 0, ""
-        self.running = True
         self._thread = threading.Thread(target=self._run, name="protorect-embed", daemon=True)
 
     def start(self) -> None:
@@ -57,8 +56,8 @@ class BackgroundEmbedding:
 
     @property
     def progress(self) -> dict[str, Any] | None:
-        """How far it is; None when it has ended."""
-        if not self.running or not self._ids:
+        """How far it is; None if there is nothing to embed."""
+        if not self._ids:
             return None
         seconds = max(time.monotonic() - self._started, 1e-3)
         rate = self._done / seconds
@@ -77,7 +76,6 @@ class BackgroundEmbedding:
         except (ProtorectError, OSError, MemoryError) as error:
             self.problem = f"embedding has stopped after {self._done} pictures: {error}"
         finally:
-            self.running = False
             self._finished()
 
     def _embed(self, embedder: Embedder) -> None:

@@ -164,9 +164,13 @@ class Engine:
                 self.rows.save(self.project.home / ROWS, self.store)
         self.journal.close()
 
+    @property
+    def all_joined(self) -> bool:
+        """Whether everything is embedded and in use."""
+        return self.embedding_done.is_set() and self.rows.count == len(self.store)
+
     def _is_settled(self) -> bool:
-        joined = self.embedding_done.is_set() and self.rows.count == len(self.store)
-        return self._closed or (joined and self.answers.calibrated and self._announced)
+        return self._closed or (self.all_joined and self.answers.calibrated and self._announced)
 
     def _replay(self, records: list[dict[str, Any]]) -> None:
         for number, record in enumerate(records, 1):
@@ -267,6 +271,8 @@ class Engine:
             "changed": [],
         }
         self._announce(Event("change", revision, data | {"summary": []}))
+        if self.all_joined:
+            self.publish(Event("progress", revision, None))
 
     def _use_calibrated(self, calibrated: Answers, answers: Answers, revision: int) -> bool:
         """Use better answers instead of these; False if these are in use no more."""

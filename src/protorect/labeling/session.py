@@ -197,8 +197,9 @@ class LabelingSession(SessionAudits, SessionPictures):
         )
 
     def _report_progress(self) -> None:
-        revision = self._engine.journal.revision
-        self._engine.publish(Event("progress", revision, self._embedding.progress))
+        with self._engine.lock:  # so that none follows the last one, which the engine publishes
+            revision = self._engine.journal.revision
+            self._engine.publish(Event("progress", revision, self._progress))
 
     def _embedding_ended(self) -> None:
         self._engine.end_embedding()

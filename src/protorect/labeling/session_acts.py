@@ -100,7 +100,12 @@ class SessionActs:
 
     def state(self) -> State:
         """Classes with their counts, progress, and what the last act was."""
-        return state_of(self._engine, self._embedding.progress)
+        return state_of(self._engine, self._progress)
+
+    @property
+    def _progress(self) -> dict[str, Any] | None:
+        """How far embedding is; None when the last picture has joined the others."""
+        return None if self._engine.all_joined else self._embedding.progress
 
     def _ids(self, ids: Ids) -> list[int]:
         return list(self._engine.state.checked_ids(ids).tolist())
