@@ -45,3 +45,14 @@ def test_more_examples_give_a_narrower_interval_and_never_one_of_chance_alone():
     assert widths[0] > widths[1] > widths[2]
     low, high = wilson_interval(0.9, 400)
     assert widths[2] == pytest.approx(high - low, rel=0.1)
+
+
+def test_the_interval_covers_in_nine_of_ten_cases_where_the_probabilities_are_true():
+    """Few labels that are nearly all right: their share is often exactly 1."""
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(300):
+        p = rng.beta(40, 1, size=75).astype(np.float32)
+        _, low, high = expected_accuracy(p, 0, 5000)
+        covered.append(low <= (rng.random(75) < p).mean() <= high)
+    assert np.mean(covered) > 0.9

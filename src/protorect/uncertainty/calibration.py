@@ -14,6 +14,7 @@ one example per class nothing can be held out, and the temperature is higher, ou
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -50,7 +51,12 @@ class Calibration:
 
 
 def calibrated_temperature(
-    support: Tensor, labels: Tensor, unlabeled: Tensor, scores: Tensor, held_out: HeldOut
+    support: Tensor,
+    labels: Tensor,
+    unlabeled: Tensor,
+    scores: Tensor,
+    held_out: HeldOut,
+    model: Sequence[float] = MODEL,
 ) -> float | None:
     """The temperature of a task; None if there are neither unlabeled nor held-out samples.
 
@@ -59,25 +65,31 @@ def calibrated_temperature(
     known = scores if len(scores) else held_out.scores
     if not len(known):
         return None
+    values = model_values(support, labels, unlabeled, scores)
+    expected = sum(factor * value for factor, value in zip(model, values, strict=True))
+    lead = mean_lead(known)
+    if not len(held_out.labels):
+        return lead * math.exp(CAUTION - expected)
+    # The held-out examples were classified with one example less.
     ways = scores.shape[1]
-    statistics, weights = _TYPICAL, torch.ones(len(held_out.labels))
+    fewer = model[-1] * (math.log(max(len(labels) / ways - 1, 0.5)) - values[-1])
+    enough = scores if len(scores) >= 2 * ways else scores[:0]
+    weights = label_weights(held_out.labels, predictions(enough), ways)
+    temperature = fit_temperature(held_out, weights, lead * math.exp(-expected - fewer), lead)
+    return temperature * math.exp(fewer)
+
+
+def model_values(
+    support: Tensor, labels: Tensor, unlabeled: Tensor, scores: Tensor
+) -> tuple[float, ...]:
+    """What the factors of the model belong to."""
+    ways, statistics = scores.shape[1], _TYPICAL
     if len(unlabeled) >= 2 * ways:
         some = thinned(len(unlabeled), _PER_CLASS * ways)
         rows, _ = centered_rows(support, labels, unlabeled[some])
         predicted = predictions(scores[some])
         statistics = prediction_entropy(predicted, ways), neighbor_agreement(rows, predicted)
-        weights = label_weights(held_out.labels, predicted, ways)
-    *factors, shots_factor = MODEL
-    values = 1.0, math.log(ways / 5), *statistics
-    expected = sum(factor * value for factor, value in zip(factors, values, strict=True))
-    lead, shots = mean_lead(known), len(labels) / ways
-    sharper = math.exp(shots_factor * math.log(shots))
-    if not len(held_out.labels):
-        return lead * math.exp(CAUTION - expected) / sharper
-    # The held-out examples were classified with one example less.
-    fewer = math.exp(shots_factor * math.log(max(shots - 1, 0.5)))
-    temperature = fit_temperature(held_out, weights, lead * math.exp(-expected) / fewer, lead)
-    return temperature * fewer / sharper
+    return 1.0, math.log(ways / 5), *statistics, math.log(len(labels) / ways)
 
 
 def prediction_entropy(predicted: Tensor, ways: int) -> float:
@@ -96,9 +108,9 @@ def neighbor_agreement(rows: Tensor, predicted: Tensor) -> float:
 
 def label_weights(labels: Tensor, predicted: Tensor, ways: int) -> Tensor:
     """Weights (n,) of held-out labels, 1 on average, by the shares of the predicted classes."""
-    counts, mean = predicted.bincount(minlength=ways), len(predicted) / ways
+    counts, mean = predicted.bincount(minlength=ways), max(len(predicted), 1) / ways
     weights = ((counts + _ADDED * mean) / labels.bincount(minlength=ways).clamp_min(1))[labels]
-    return weights / weights.mean() if len(labels) else weights
+    return weights / weights.mean()
 
 
 def fit_temperature(held_out: HeldOut, weights: Tensor, expected: float, lead: float) -> float:

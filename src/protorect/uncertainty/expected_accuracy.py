@@ -28,6 +28,8 @@ def expected_accuracy(
         1 / max(examples, 1) + float((p * (1 - p)).mean()) / len(p) / max(mean * (1 - mean), 1e-9)
     )
     low, high = wilson_interval(mean, effective)
+    # A label is right or wrong: half a label is the correction for continuity (Yates 1934).
+    low, high = max(0.0, low - 0.5 / len(p)), min(1.0, high + 0.5 / len(p))
     share = len(p) / total
     return value, 1 - share * (1 - low), 1 - share * (1 - high)
 
