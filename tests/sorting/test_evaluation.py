@@ -12,7 +12,7 @@ def test_many_classes_have_a_list_of_pairs():
     assert len(confused) == 20
     assert [len(pictures) for *_, pictures in confused] == list(range(29, 9, -1))
     evaluation = evaluate_placements(wrong, names)
-    page = contact_sheet(wrong, names, [], "t", evaluation)
+    (page,) = contact_sheet(wrong, names, [], "t", evaluation)
     assert "<tr><td>c29</td><td>c0</td><td>29</td></tr>" in page
     assert "<figure>" not in page
 

@@ -1,11 +1,13 @@
 """The files beside the sorted pictures are written, replaced, and kept where they were edited."""
 
+import functools
 import json
 import re
 import shutil
 
 from helpers.contact_sheet import Tiles
 from protorect.cli import main
+from protorect.sorting import contact_sheet
 
 
 def test_contact_sheet_thumbnails_and_evaluation_are_written(colors, capsys):
@@ -55,3 +57,17 @@ def test_a_corrected_table_can_be_the_examples_and_is_kept(colors):
     assert table.read_text().startswith("path,label")
     assert len(list((colors.out / "rouge").iterdir())) == 8
     assert len(table.read_text().splitlines()) == 25
+
+
+def test_all_pages_of_a_contact_sheet_are_replaced_and_undone(colors, monkeypatch):
+    small = functools.partial(contact_sheet.contact_sheet, largest=104_000)
+    monkeypatch.setattr("protorect.sorting.outputs.contact_sheet", small)
+    before = colors.tree()
+    arguments = ["sort", colors.pictures, "--examples", colors.examples, "--out", colors.out]
+    assert main([*map(str, arguments), "--network", colors.weights]) == 0
+    pages = {path.name for path in colors.out.glob("*.html")}
+    assert {"index.html", "index-2.html"} <= pages
+    assert main([*map(str, arguments), "--network", colors.weights]) == 0
+    assert {path.name for path in colors.out.glob("*.html")} == pages
+    assert main(["undo", str(colors.out)]) == 0
+    assert colors.tree() == before

@@ -1,4 +1,4 @@
-"""The contact sheet: one page of all pictures by class, the most probable first.
+"""The contact sheet: all pictures by class, the most probable first; many on several pages.
 
 Its thumbnails are square, and named by the content of their pictures.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from PIL import Image
 
 from protorect._utils.files import write_errors
@@ -28,6 +28,9 @@ from protorect.report.page import load_template
 from protorect.sorting.evaluation import Evaluation
 
 DOUBTFUL = 0.8  # a label of less probability is marked
+LARGEST_PAGE = 5 * 10**6  # bytes
+_PER_TILE = 200  # bytes of a picture on the page beside its texts, at most
+_FIXED = 100_000  # bytes of style, script and heading, at most
 SIDE, QUALITY = 160, 78  # of a thumbnail, in pixels and as JPEG
 _SET_ASIDE = {  # titles and notes
     UNSURE: ("Unsure", "Too close to call between two classes."),
@@ -42,12 +45,13 @@ def contact_sheet(
     thumbnails: str,
     evaluation: Evaluation | None = None,
     confusion: str = "",
-) -> str:
-    """Render the page as HTML; everything is escaped.
+    largest: int = LARGEST_PAGE,
+) -> list[str]:
+    """Render the pages as HTML, each of at most `largest` bytes; everything is escaped.
 
     Classes are shown in the given order, with their `examples` (file, label, SHA-256); the folder
     `thumbnails` is relative to the page. Where the true labels are known, `evaluation` is shown
-    with its confusion matrix as SVG.
+    with its confusion matrix as SVG, on the first page. A page is named by `page_name`.
     """
     by_folder: defaultdict[str, list[Placement]] = defaultdict(list)
     for placement in placements:
@@ -65,16 +69,68 @@ def contact_sheet(
         (true, label, [_tile(placement, thumbnails) for placement in some])
         for true, label, some in (evaluation.confused if evaluation else ())
     ]
+    first = sum(_size(tile) for _, _, some in confused for tile in some) + len(confusion.encode())
+    pages = _divided(groups, largest - _FIXED, first)
     script = Path(__file__).with_name("contact_sheet.js").read_text(encoding="utf-8")
-    return load_template("sorting", "contact_sheet.html.jinja").render(
-        total=len(placements),
-        groups=groups,
-        evaluation=evaluation,
-        confused=confused,
-        confusion=Markup(confusion),
-        script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-    )
+    template = load_template("sorting", "contact_sheet.html.jinja")
+    counts = [(group["title"], len(group["tiles"])) for group in groups]
+    return [
+        template.render(
+            total=len(placements),
+            counts=counts,
+            groups=page,
+            number=number,
+            pages=[page_name(one) for one in range(len(pages))],
+            page_of=_pages_of(pages),
+            evaluation=evaluation if number == 0 else None,
+            confused=confused,
+            confusion=Markup(confusion),
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+        for number, page in enumerate(pages)
+    ]
+
+
+def page_name(number: int) -> str:
+    """The file name of a page, from 0."""
+    return "index.html" if number == 0 else f"index-{number + 1}.html"
+
+
+def _divided(groups: list[dict[str, Any]], largest: int, first: int) -> list[list[dict[str, Any]]]:
+    """The groups of each page; a group is divided where its pictures do not fit."""
+    pages: list[list[dict[str, Any]]] = [[]]
+    size = first
+    for place, group in enumerate(groups):
+        whole = {**group, "id": f"g{place}", "count": len(group["tiles"]), "tiles": []}
+        pages[-1].append(whole)
+        size += sum(_PER_TILE + 2 * _length(file + name) for file, name in group["examples"])
+        for tile in group["tiles"]:
+            if size + _size(tile) > largest and (pages[-1][-1]["tiles"] or size > first):
+                pages.append([{**whole, "examples": [], "note": "", "tiles": []}])
+                size = 0
+            size += _size(tile)
+            pages[-1][-1]["tiles"].append(tile)
+    return pages
+
+
+def _pages_of(pages: list[list[dict[str, Any]]]) -> dict[str, int]:
+    """The first page with pictures of each group, by its title."""
+    found: dict[str, int] = {}
+    for number, page in enumerate(pages):
+        for group in page:
+            if group["tiles"] or number == 0:
+                found.setdefault(group["title"], number)
+    return found
+
+
+def _size(tile: dict[str, Any]) -> int:
+    """Bytes of a picture on a page, at most."""
+    return _PER_TILE + sum(_length(text) for text in tile.values() if isinstance(text, str))
+
+
+def _length(text: str) -> int:
+    return len(str(escape(text)).encode())
 
 
 def _ordered(placements: Sequence[Placement]) -> list[Placement]:

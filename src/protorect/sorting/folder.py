@@ -7,6 +7,7 @@ journal, thumbnails, and a second copy of each output, by which an edited one is
 import errno
 import filecmp
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -36,6 +37,7 @@ LOCK, THUMBNAILS, WRITTEN = f"{OWN}/lock", f"{OWN}/thumbnails", f"{OWN}/written"
 TABLES = ("predictions.csv", "predictions.parquet", "errors.csv")
 OUTPUTS = (*TABLES, "index.html", "confusion.svg", "evaluation.json")
 _RESERVED = (*previous_layout.FOLDERS, *OUTPUTS)
+_PAGE = re.compile(r"index-\d+\.html")  # further pages of the contact sheet
 _LONGEST_NAME = 200  # bytes, of a folder
 
 
@@ -145,7 +147,7 @@ class SortedFolder:
             self._check_trusted(self.plans)
         problems = self._put_back(progress, trust=trust)
         if not problems:
-            self.clear(OUTPUTS, keep_edited=True)
+            self.clear(self.outputs(), keep_edited=True)
             for name in (THUMBNAILS, WRITTEN, journal.FOLDER):  # the journal last
                 if (self.root / name).is_dir():
                     shutil.rmtree(self.root / name)
@@ -174,6 +176,12 @@ class SortedFolder:
             path.unlink()
         self.plans = []
         return problems
+
+    def outputs(self) -> list[str]:
+        """The names of all outputs that may be there: the contact sheet may have many pages."""
+        written = self.root / WRITTEN
+        pages = filter(_PAGE.fullmatch, os.listdir(written) if written.is_dir() else [])
+        return [*OUTPUTS, *pages]
 
     @contextmanager
     def output(self, name: str) -> Iterator[Path]:
@@ -296,6 +304,7 @@ def check_folder_names(classes: Iterable[str]) -> None:
         plain = label.strip() and not set(label) & set('/\\\0:*?"<>|\n\r\t')
         too_long = len(os.fsencode(label)) > _LONGEST_NAME
         reserved = label.casefold() in (*_RESERVED, "_unknown", "_unsure") or label.startswith(".")
+        reserved = reserved or bool(_PAGE.fullmatch(label.casefold()))
         if not plain or too_long or reserved or label.endswith((".", " ")):
             raise OptionError(
                 f"the label {printable(label)!r} cannot be the name of a folder; use letters, "

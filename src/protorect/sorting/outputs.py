@@ -12,9 +12,9 @@ from protorect.labeling.exports import export
 from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction, rounded
 from protorect.report.plots.accuracy import confusion_plot
 from protorect.report.style import standalone_svg
-from protorect.sorting.contact_sheet import contact_sheet, make_thumbnails
+from protorect.sorting.contact_sheet import contact_sheet, make_thumbnails, page_name
 from protorect.sorting.evaluation import MANY, Evaluation, evaluate_placements
-from protorect.sorting.folder import OUTPUTS, THUMBNAILS, SortedFolder
+from protorect.sorting.folder import THUMBNAILS, SortedFolder
 
 
 def write_outputs(
@@ -31,7 +31,7 @@ def write_outputs(
     `problems` are the pictures that could not be read or placed, and the skipped files. `evaluate`
     takes the folder that a picture came from as its true label. `progress` counts thumbnails.
     """
-    folder.clear(OUTPUTS)
+    folder.clear(folder.outputs())
     rows = [(rounded(one.prediction), printable(one.target)) for one in folder.placements]
     lines = ((*row, target, row.ood, _status(row), row.label) for row, target in rows)
     header = (*Prediction._fields, "placed", "ood", "status", "predicted")
@@ -61,8 +61,9 @@ def write_outputs(
         pictures = [(file, content) for file, _, content in examples]
         pictures += [(str(folder.root / one.target), one.content) for one in folder.placements]
         make_thumbnails(folder.root / THUMBNAILS, pictures, progress)
-        page = contact_sheet(folder.placements, classes, examples, THUMBNAILS, evaluation, plot)
-        _write(folder, "index.html", page)
+        pages = contact_sheet(folder.placements, classes, examples, THUMBNAILS, evaluation, plot)
+        for number, page in enumerate(pages):
+            _write(folder, page_name(number), page)
     return evaluation
 
 
