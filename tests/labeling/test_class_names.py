@@ -30,6 +30,7 @@ def test_spaces_around_a_name_and_decomposed_letters_do_not_count():
         ("end.", "dot"),
         ("_unknown", "reserved"),
         ("_UNSURE", "reserved"),
+        ("Aux", "reserved"),
         ("\ud800", "not Unicode"),
     ],
 )

@@ -289,6 +289,12 @@ def test_a_picture_labeled_by_somebody_else_is_a_conflict(session):
     ("call", "error", "message"),
     [
         (lambda s: s.label([99], "a"), NotFoundError, "no picture 99"),
+        (lambda s: s.label(3, "a"), OptionError, "3 is no list of pictures"),
+        (lambda s: s.label([1], "a", act_id=5), OptionError, "act_id is 5; it must be text"),
+        (lambda s: s.label([1], "a", act_id="\ud800"), OptionError, "cannot be written"),
+        (lambda s: s.label([1], "a", revision="x"), OptionError, "revision is 'x'"),
+        (lambda s: s.suggest(-1), OptionError, "n is -1"),
+        (lambda s: s.groups("a"), OptionError, "n is 'a'"),
         (lambda s: s.label([0], "a/b"), OptionError, "it contains /"),
         (lambda s: s.label([0], "A"), ConflictError, "differs in upper and lower case only"),
         (lambda s: s.add_class("a"), ConflictError, "there is a class 'a' already"),

@@ -371,11 +371,19 @@ def test_a_journal_of_a_later_version_is_refused(colors):
 
 @pytest.mark.parametrize(
     "label",
-    ["a/b", "..", "", " ", "_unknown", "Journal", "index.html", "a\nb", "x" * 300, ".hidden"],
+    [
+        *("a/b", "..", "", " ", "_unknown", "Journal", "index.html", "a\nb", "x" * 300, ".hidden"),
+        *("bell\a", "a ", "Con", "lpt1"),
+    ],
 )
 def test_labels_that_cannot_be_folders_are_refused(label):
     with pytest.raises(OptionError, match="cannot be the name of a folder"):
         check_folder_names(["cat", label])
+
+
+def test_labels_that_look_the_same_are_refused():
+    with pytest.raises(OptionError, match="or look the same"):
+        check_folder_names(["caf\u00e9", "cafe\u0301"])
 
 
 @pytest.mark.parametrize("label", ["cat", "Äpfel (grün)", "a_b-c.d", "12", "lock"])

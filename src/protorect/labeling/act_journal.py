@@ -16,7 +16,7 @@ from typing import Any, Self
 from protorect._utils.documents import COUNT, checked, parse_json
 from protorect._utils.files import LARGEST_TEXT, open_file, write_errors
 from protorect._utils.text import printable
-from protorect.errors import DataError
+from protorect.errors import DataError, OptionError
 
 FORMAT, VERSION = "protorect-labeling", 1
 _CHECK = ',"check":"00000000"}'
@@ -94,6 +94,10 @@ class ActJournal:
         if self._file is None:
             raise DataError("the project was opened for reading; open it for writing to act.")
         body = json.dumps({"n": self.revision + 1, **record}, separators=(",", ":"))
+        try:
+            _record(body.encode(), self.revision + 1)  # what could not be read back
+        except ValueError as error:
+            raise OptionError(f"this cannot be written to the journal: {error}.") from error
         check = zlib.crc32(body.encode(), self._check)
         line = f'{body[:-1]},"check":"{check:08x}"}}\n'.encode()
         with write_errors(self.path):

@@ -91,6 +91,8 @@ class LabelState:
 
     def checked_ids(self, ids: Iterable[Any]) -> Ids:
         """The ids without repetitions, in their order; NotFoundError for an unknown one."""
+        if isinstance(ids, str) or not isinstance(ids, Iterable):
+            raise OptionError(f"{ids!r} is no list of pictures; give a list of their numbers.")
         given = list(ids)
         for one in given:
             if not isinstance(one, int | np.integer) or isinstance(one, bool):

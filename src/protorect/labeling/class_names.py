@@ -8,6 +8,14 @@ from protorect.errors import ConflictError, OptionError
 from protorect.labeling.prediction import UNKNOWN, UNSURE
 
 _LONGEST = 200  # bytes in UTF-8
+# Windows makes no folders of these names.
+_DEVICES = (
+    "con",
+    "prn",
+    "aux",
+    "nul",
+    *(f"{name}{n}" for name in ("com", "lpt") for n in range(10)),
+)
 _NOT_IN_NAMES = frozenset('/\\:*?"<>|')
 
 
@@ -19,7 +27,7 @@ def checked_class_name(name: object, reserved: Iterable[str] = ()) -> str:
     if not isinstance(name, str):
         raise OptionError(f"the name of a class is {name!r}; it must be text.")
     cleaned = unicodedata.normalize("NFC", name).strip()
-    problem = _problem(cleaned, {UNKNOWN, UNSURE, *reserved})
+    problem = name_problem(cleaned, reserved)
     if problem:
         shown = cleaned if len(cleaned) <= 60 else f"{cleaned[:60]}..."
         raise OptionError(
@@ -40,8 +48,8 @@ def check_is_new(name: str, present: Iterable[str]) -> None:
             raise ConflictError(f"there is a class {other!r} already{differs}; give another name.")
 
 
-def _problem(name: str, reserved: set[str]) -> str:
-    """Why this cannot be a name; "" if it can."""
+def name_problem(name: str, reserved: Iterable[str] = ()) -> str:
+    """Why this cannot name a class; "" if it can. `reserved` names are in lower case."""
     if not name:
         return "it is empty"
     try:
@@ -56,4 +64,7 @@ def _problem(name: str, reserved: set[str]) -> str:
         return "it contains a control character"
     if name.startswith(".") or name.endswith("."):
         return "it begins or ends with a dot"
-    return "this name is reserved" if name.casefold() in reserved else ""
+    if name != name.strip():
+        return "it begins or ends with a space"
+    is_reserved = name.casefold() in (UNKNOWN, UNSURE, *_DEVICES, *reserved)
+    return "this name is reserved" if is_reserved else ""

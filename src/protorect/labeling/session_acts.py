@@ -114,7 +114,12 @@ class SessionActs:
         known = {"act_id", "revision"}
         if not set(options) <= known:
             raise TypeError(f"unexpected arguments: {', '.join(sorted(set(options) - known))}")
-        repeated = options.get("act_id") in self._engine.answered
+        act_id, revision = options.get("act_id"), options.get("revision")
+        if act_id is not None and not isinstance(act_id, str):
+            raise OptionError(f"act_id is {act_id!r}; it must be text.")
+        if revision is not None and type(revision) is not int:
+            raise OptionError(f"revision is {revision!r}; it must be a whole number.")
+        repeated = act_id in self._engine.answered
         result = self._result(self._engine.act(act, **options))
         if not repeated:
             self._engine.publish(Event("change", result.revision, result.event()))

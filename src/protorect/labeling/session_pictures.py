@@ -50,9 +50,7 @@ class SessionPictures:
             similar: the picture that others are compared with; act: only what that act changed;
             ids: these pictures, at most 500.
         """
-        for name, value in (("offset", offset), ("limit", limit)):
-            if type(value) is not int or value < 0:
-                raise OptionError(f"{name} is {value!r}; it must be a whole number from 0 up.")
+        _check_counts(offset=offset, limit=limit)
         chosen = self._select(filters)
         view = self._engine.view
         page = view.records(chosen[offset : offset + limit])
@@ -69,12 +67,14 @@ class SessionPictures:
 
     def suggest(self, n: int = 20, offset: int = 0) -> PicturePage:
         """The pictures whose labels would help most; without examples a diverse choice."""
+        _check_counts(n=n, offset=offset)
         view = self._engine.view
         chosen = suggestions(view, offset + n)
         return PicturePage(view.revision, len(chosen), view.records(chosen[offset:]))
 
     def groups(self, n: int = 20) -> Groups:
         """Clusters of the pictures that fit no class, the largest first."""
+        _check_counts(n=n)
         groups = self._all_groups()
         return Groups(groups.revision, groups.groups[:n], groups.single)
 
@@ -122,3 +122,10 @@ class SessionPictures:
         self._engine.state.checked_ids([picture])
         read = self._engine.view.read
         return read, read.listed[picture].stored()
+
+
+def _check_counts(**counts: Any) -> None:
+    """Raise OptionError for what is no number of pictures."""
+    for name, value in counts.items():
+        if type(value) is not int or value < 0:
+            raise OptionError(f"{name} is {value!r}; it must be a whole number from 0 up.")

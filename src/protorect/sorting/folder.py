@@ -9,6 +9,7 @@ import filecmp
 import os
 import re
 import shutil
+import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from protorect._utils.text import numbered, printable
 from protorect.errors import DataError, OptionError, PartialError
 from protorect.images.find import FailedPicture
 from protorect.labeling import placements as journal
+from protorect.labeling.class_names import name_problem
 from protorect.labeling.corrections import SortedPictures
 from protorect.labeling.placements import OWN, Placement, Plan
 from protorect.labeling.predictions import Predictions
@@ -38,7 +40,6 @@ TABLES = ("predictions.csv", "predictions.parquet", "errors.csv")
 OUTPUTS = (*TABLES, "index.html", "confusion.svg", "evaluation.json")
 _RESERVED = (*previous_layout.FOLDERS, *OUTPUTS)
 _PAGE = re.compile(r"index-\d+\.html")  # further pages of the contact sheet
-_LONGEST_NAME = 200  # bytes, of a folder
 
 
 @contextmanager
@@ -295,20 +296,19 @@ def check_folder_names(classes: Iterable[str]) -> None:
     """Raise OptionError if a label cannot be the name of a folder beside the outputs."""
     known: dict[str, str] = {}
     for label in classes:
-        other = known.setdefault(label.casefold(), label)
+        shown = repr(printable(label if len(label) <= 60 else f"{label[:60]}..."))
+        text = label.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # any bytes
+        pages = [label.casefold()] if _PAGE.fullmatch(label.casefold()) else []
+        if problem := name_problem(text, [*_RESERVED, *pages]):
+            raise OptionError(
+                f"the label {shown} cannot be the name of a folder: {problem}. Use letters, "
+                f"digits, spaces and dashes, and none of {', '.join(_RESERVED)}."
+            )
+        other = known.setdefault(unicodedata.normalize("NFC", label).casefold(), label)
         if other != label:
             raise OptionError(
-                f"the labels {printable(other)!r} and {printable(label)!r} differ in upper and "
-                "lower case only, and would be one folder on some systems; rename one of them."
-            )
-        plain = label.strip() and not set(label) & set('/\\\0:*?"<>|\n\r\t')
-        too_long = len(os.fsencode(label)) > _LONGEST_NAME
-        reserved = label.casefold() in (*_RESERVED, "_unknown", "_unsure") or label.startswith(".")
-        reserved = reserved or bool(_PAGE.fullmatch(label.casefold()))
-        if not plain or too_long or reserved or label.endswith((".", " ")):
-            raise OptionError(
-                f"the label {printable(label)!r} cannot be the name of a folder; use letters, "
-                f"digits, spaces and dashes, and none of {', '.join(_RESERVED)}."
+                f"the labels {printable(other)!r} and {shown} differ in upper and lower case only, "
+                "or look the same, and would be one folder on some systems; rename one of them."
             )
 
 
