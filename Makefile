@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check format bench campaign paper results clean
+.PHONY: help setup demo test check format bench campaign mutants paper results clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -39,6 +39,9 @@ bench: $(READY)  ## Measure speed and memory; writes results/ and docs/performan
 # Each part ends by itself before its share of the 20 minutes; `timeout` holds if one does not.
 campaign: $(READY)  ## Attack the program in all ways for at most 20 minutes; writes docs/reliability.md
 	timeout 1200 env OMP_NUM_THREADS=1 $(BIN)/python -m campaign $(PARTS)
+
+mutants: $(READY)  ## Break the core in a hundred small ways; writes results/mutants.json
+	OMP_NUM_THREADS=1 $(BIN)/python -m campaign.mutants
 
 paper: $(READY)  ## Measure the paper's tables on the features in features/, then write the documents
 	$(BIN)/protorect paper main ablation backbones omniglot cub higher-way robust figures weights --results results/paper
