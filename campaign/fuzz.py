@@ -22,7 +22,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from campaign.fuzz_processes import Case, Worker, in_process
+from campaign.fuzz_processes import STATE, Case, Worker, in_process
 from protorect.cli import COMMANDS
 from protorect.report.table import Table
 
@@ -77,7 +77,7 @@ def _fast_folder() -> str | None:
 def _make_seeds(folder: Path, names: list[str]) -> None:
     from campaign.fuzz_seeds import SEEDS
 
-    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+    os.environ |= {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_STATE_HOME": str(folder / STATE)}
     with open(os.devnull, "w") as nothing:
         sys.stdout = nothing
         for name in names:

@@ -13,7 +13,16 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from campaign.fuzz_mutations import NUMBERS, TEXTS, Mutation, mutated_bytes, mutated_value, spelled
+from campaign.fuzz_mutations import (
+    NUMBERS,
+    TEXTS,
+    Mutation,
+    mutated_bytes,
+    mutated_lines,
+    mutated_value,
+    spelled,
+)
+from protorect.labeling.placements import _checks_and_seal
 
 _SHAPES = ("()", "(0,)", "(-1,)", "(2**70,)", "(10**9, 10**9)", "(3, 0)", "(1.5,)", "('a',)", "3")
 _SHAPES += ("(" + "9" * 400 + ",)", "(" * 200 + ")" * 200, "None", "[2, 2]", "(4, 4, 4)", "(8,)")
@@ -277,6 +286,18 @@ def mutated_tar(inner: Mutation) -> Mutation:
         return written.getvalue()
 
     return mutated
+
+
+def mutated_plan(data: bytes, rng: Random) -> bytes:
+    """A journal of sorting, most of the time with checksums and the seal that fit the change."""
+    changed = mutated_lines(data, rng)
+    lines = changed.splitlines(keepends=True)[:-1]
+    if not lines or rng.random() < 0.3:
+        return changed
+    if rng.random() < 0.3:  # as before there were checksums
+        return b"".join(lines).replace(b'"format": 2', b'"format": 1')
+    checks, seal = _checks_and_seal(lines)
+    return b"".join(lines) + json.dumps({"checks": checks, "seal": seal}).encode() + b"\n"
 
 
 def mutated_png(data: bytes, rng: Random) -> bytes:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 Case = int | Path  # the number of a mutation, or a file that was found before
+STATE = "state"  # the folder with the key that seals journals
 _GRACE = 5.0  # seconds beyond the limit before a process is killed
 _FORK = multiprocessing.get_context("fork")
 

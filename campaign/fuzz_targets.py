@@ -10,6 +10,7 @@ from campaign.fuzz_formats import (
     mutated_onnx,
     mutated_parquet,
     mutated_pickle,
+    mutated_plan,
     mutated_png,
     mutated_safetensors,
     mutated_sqlite,
@@ -205,11 +206,11 @@ def _sorted() -> list[Target]:
     corrected = _SORT + " --no-cache --examples {}/examples --examples {}/out --out {}/new"
     export = "export {}/out --format csv --out {}/new.csv"
     return [
-        Target("journal, undo", "sorting", f"moved/{journal}", mutated_lines, "undo {}/moved", 3),
-        Target("journal, undo links", "sorting", f"out/{journal}", mutated_lines, "undo {}/out", 2),
-        Target("journal, sort", "sorting", f"out/{journal}", mutated_lines, again),
-        Target("journal, examples", "sorting", f"out/{journal}", mutated_lines, corrected),
-        Target("journal, export", "sorting", f"out/{journal}", mutated_lines, export),
+        Target("journal, undo", "sorting", f"moved/{journal}", mutated_plan, "undo {}/moved", 3),
+        Target("journal, undo links", "sorting", f"out/{journal}", mutated_plan, "undo {}/out", 2),
+        Target("journal, sort", "sorting", f"out/{journal}", mutated_plan, again),
+        Target("journal, examples", "sorting", f"out/{journal}", mutated_plan, corrected),
+        Target("journal, export", "sorting", f"out/{journal}", mutated_plan, export),
         Target("predictions, undo", "sorting", "out/predictions.csv", mutated_table, "undo {}/out"),
     ]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from campaign.fuzz_processes import Case
+from campaign.fuzz_processes import STATE, Case
 from campaign.fuzz_targets import Target
 
 SECONDS, MEGABYTES = 20.0, 600
@@ -100,6 +100,7 @@ WATCH = _Watch()
 
 def run_case(target: Target, folder: Path, seed: str, case: Case) -> Outcome:
     """Fill the folder of a seed again, mutate or replace one file, and let the program read it."""
+    os.environ["XDG_STATE_HOME"] = str(folder.parent / STATE)
     root = folder / folder.name
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(folder / "pristine", root, symlinks=True)
