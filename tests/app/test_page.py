@@ -12,6 +12,7 @@ from benchmarks.browser import CHROMIUM, PATIENCE, Browser
 
 from helpers.labeling_server import TOKEN, opened, served
 from helpers.sorting import ColoredPictures
+from protorect._utils.text import printable
 from protorect.labeling import background
 from protorect.labeling.session import LabelingSession
 
@@ -354,3 +355,31 @@ def test_nothing_is_wider_than_the_window(page, width, dark):
     for view, name in VIEWS.items():
         show(page, view, name)
         page.wait_for(f"document.documentElement.scrollWidth <= {width}")
+
+
+HOSTILE = ("<img src=x onerror=document.title=666>", "</script><script>document.title=666</script>")
+HOSTILE += ("\u202egpj.exe", "\x1b[31mred", "&lt;b&gt;", "javascript:alert(1)", '" onload="x')
+
+
+def test_hostile_names_of_pictures_are_shown_as_text(tmp_path, color_weights):
+    colors = ColoredPictures(tmp_path, color_weights, each=2)
+    safe = [name.replace("/", "_") for name in HOSTILE]
+    for number, name in enumerate(safe):
+        source = colors.pictures / "red" / "0.png"
+        (colors.pictures / f"{name}.png").write_bytes(source.read_bytes() + bytes(number))
+    with (
+        opened(colors) as session,
+        served(session) as client,
+        Browser(tmp_path / "profile", 1440, 900) as browser,
+    ):
+        names = [one["name"] for one in client.get("pictures?limit=100")["pictures"]]
+        browser.open(f"{client.url}?token={TOKEN}")
+        browser.wait_for(f"{TILES} > 0")
+        for view in ("all", "review"):
+            browser.run(f"location.hash = '#{view}'")
+            time.sleep(0.3)
+        assert browser.run("document.title") != "666"
+        inside = "'img:not([src^=\"/api/\"]), main script, [onerror], [onload]'"
+        assert browser.run(f"document.querySelectorAll({inside}).length") == 0
+        assert browser.errors == []
+    assert {printable(f"{name}.png") for name in safe} <= set(names)
