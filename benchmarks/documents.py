@@ -20,6 +20,7 @@ RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 START, END = "<!-- generated: ", "<!-- end -->"
 # The module whose function `tables` makes the tables of a document from the results of this name.
 MODULES = {
+    "calibration": "benchmarks.calibration_study",
     "campaign": "campaign",
     "fine-tuning": "benchmarks.fine_tuning",
     "label": "benchmarks.scripted_user",
