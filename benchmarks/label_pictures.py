@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from protorect.app.server import Address, serving
 from protorect.labeling.session import LabelingSession
 
 EXAMPLES = 2  # per class
+FULL_PAGE = 18  # proposals of a class that is shown
 TRIED = 12  # corrections, of which the one that changes most is shown
 TILES = "document.querySelectorAll('.grid .tile:not(.wait)').length"
 SETTLED = "[...document.images].every(image => !image.src || image.complete)"
@@ -43,7 +45,10 @@ def give_examples(session: LabelingSession) -> None:
 def best_correction(session: LabelingSession) -> tuple[int, str, str]:
     """The wrong proposal whose correction changes most: its number, proposed and right class."""
     rows = session.pictures(status=["proposed"], order="unsure", limit=10**6).pictures
-    wrong = [row for row in rows if row.label != class_of(row.name)][:TRIED]
+    size = Counter(row.label for row in rows)
+    wrong = [
+        row for row in rows if row.label != class_of(row.name) and size[row.label] >= FULL_PAGE
+    ][:TRIED]
     changed = []
     for row in wrong:
         changed.append(len(session.label([row.id], class_of(row.name)).changed))

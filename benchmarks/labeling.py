@@ -10,7 +10,7 @@ import http.client
 import json
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -80,7 +80,7 @@ def measure_project(work: Work) -> dict[str, Any]:
 
     with TemporaryDirectory(prefix="protorect-") as scratch:
         root = Path(scratch)
-        truth = _make_project(root, work)
+        truth = make_project(root, work)
         start = time.perf_counter()
         session = LabelingSession.open(root / "project", cache=False)
         opening = time.perf_counter() - start
@@ -144,8 +144,12 @@ def _post_label(address: Any, ids: list[int], label: str) -> None:
         raise RuntimeError(f"the server answered {answer.status}.")
 
 
-def _make_project(root: Path, work: Work) -> Any:
-    """Write a project with features and acts; the true class of each picture."""
+def make_project(root: Path, work: Work, contents: Sequence[Path] = ()) -> Any:
+    """Write a project with features and acts; the true class of each picture.
+
+    The pictures are links to the files with the contents, in turn; without, they are empty.
+    """
+    from protorect._utils.files import sha256_of_file
     from protorect.images.find import find_pictures
     from protorect.labeling.act_journal import ActJournal
     from protorect.labeling.picture_rows import PictureRows
@@ -153,8 +157,13 @@ def _make_project(root: Path, work: Work) -> Any:
     from protorect.labeling.project import FEATURES, JOURNAL, ROWS, Project, Settings, listed
 
     (root / "pictures").mkdir()
+    digests = [bytes.fromhex(sha256_of_file(path)) for path in contents] or [bytes(31) + b"1"]
     for number in range(work.pictures):
-        (root / "pictures" / f"{number:06}.jpg").touch()
+        path = root / "pictures" / f"{number:06}.jpg"
+        if contents:
+            path.hardlink_to(contents[number % len(contents)])
+        else:
+            path.touch()
     pictures = listed(find_pictures(root / "pictures"))
     settings = Settings("bench", (str(root / "pictures"),), "efficientnet-lite0", None, 0.08, 0.5)
     project = Project.create(root / "project", settings, pictures)
@@ -166,7 +175,14 @@ def _make_project(root: Path, work: Work) -> Any:
         part = truth[start : start + 5000]
         noise = rng.random((len(part), work.dim), np.float32) ** 4
         stored = [
-            Stored(i, bytes(31) + b"1", 100, 100, pictures[i].size, pictures[i].changed, "")
+            Stored(
+                i,
+                digests[i % len(digests)],
+                *(640, 480),
+                pictures[i].size,
+                pictures[i].changed,
+                "",
+            )
             for i in range(start, start + len(part))
         ]
         store.append(stored, 0.5 * centers[part] + noise)

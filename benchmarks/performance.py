@@ -25,6 +25,7 @@ SECTIONS = (
     "embedding_speed",
     "sort_speed",
     "labeling",
+    "labeling_page",
 )
 
 

@@ -285,6 +285,14 @@ def test_pictures_that_are_read_later_appear(colors, tmp_path, monkeypatch):
         assert page.errors == []
 
 
+def test_a_picture_that_vanishes_says_so(client, colors, tmp_path):
+    (colors.pictures / "blue" / "3.png").unlink()
+    with Browser(tmp_path / "profile", 1440, 900) as page:
+        page.open(f"{client.url}?token={TOKEN}#all")
+        gone = "[...document.querySelectorAll('.tile.gone')].map(tile => tile.title)"
+        page.wait_for(gone, ["blue/3.png"])
+
+
 def test_two_browsers_see_the_same_project(page, client, tmp_path):
     before = acts(client)
     with Browser(tmp_path / "second", 1000, 700) as second:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from benchmarks.browser import CHROMIUM
 from benchmarks.documents import load_results
 from benchmarks.episodes import CASES, operations_of_an_episode
 from benchmarks.performance import SECTIONS, section
@@ -34,6 +35,8 @@ def in_this_process(work, *arguments):
 @pytest.mark.usefixtures("cheap")
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_small_version_of_every_section_runs(name):
+    if name == "labeling_page" and CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
     figures = json.loads(json.dumps(section(name).measure(small=True)))
     tables = section(name).tables(figures)
     committed = section(name).tables(load_results("performance")[name]["figures"])

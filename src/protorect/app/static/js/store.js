@@ -24,7 +24,7 @@ export function emit(kind, detail) {
 
 export function setState(state) {
 	if (store.state && state.revision < store.state.revision) return;
-	store.state = { project: store.state?.project, ...state }; // which the answer to an act does not repeat
+	store.state = { project: store.state?.project, ...state }; // acts answer without it
 	emit('state');
 }
 

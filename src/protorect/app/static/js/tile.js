@@ -23,7 +23,10 @@ export function createTile() {
 		h(
 			'span.as',
 			{ 'aria-hidden': 'true' },
-			h('span.p', h('img', { alt: '', draggable: 'false', decoding: 'async' })),
+			h(
+				'span.p',
+				h('img', { alt: '', draggable: 'false', decoding: 'async', onerror: () => tile.classList.add('gone') }),
+			),
 			h('span.pick', icon('check')),
 		),
 	);
@@ -59,7 +62,10 @@ export function fillTile(tile, picture, { selected, labelled }) {
 		return;
 	}
 	const source = thumbnailUrl(picture);
-	if (image.getAttribute('src') !== source) image.src = source;
+	if (image.getAttribute('src') !== source) {
+		tile.classList.remove('gone');
+		image.src = source;
+	}
 	const moved = labelled !== undefined && picture.label !== labelled && !isAside(picture);
 	if (changed || moved) parts.append(newLabel(picture, changed));
 	else {
