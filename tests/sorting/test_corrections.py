@@ -272,6 +272,22 @@ def test_an_export_has_the_corrections(colors, tmp_path):
         assert sort(colors) == 0
 
 
+def test_a_correction_can_be_corrected_and_is_exported_once(colors, tmp_path):
+    assert sort(colors) == 0
+    (colors.out / "red" / "p0.png").rename(colors.out / "blue" / "p0.png")
+    assert sort(colors) == 0
+    lines = table(colors)
+    next(line for line in lines if "/p0" in line["path"])["label"] = "green"
+    write(colors.out / "predictions.csv", lines)
+    assert sort(colors, examples=[colors.out / "predictions.csv"], out=tmp_path / "other") == 0
+    assert rows(colors, tmp_path / "other")["pink/p0.png"]["label"] == "green"
+    file = tmp_path / "labels.csv"
+    assert main(["export", str(colors.out), "--format", "csv", "--out", str(file)]) == 0
+    with file.open(newline="") as opened:
+        paths = [row["path"] for row in csv.DictReader(opened)]
+    assert len(paths) == len(set(paths)) == 28 + 9
+
+
 def test_labels_that_differ_in_case_only_are_refused(colors, tmp_path, capsys):
     (tmp_path / "t.csv").write_text(f"path,label\n{colors.pictures}/red/0.png,RED\n")
     assert sort(colors, examples=[colors.examples, tmp_path / "t.csv"]) == 2

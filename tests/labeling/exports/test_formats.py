@@ -238,6 +238,11 @@ def test_label_studio_tasks(rows, tmp_path):
 
 
 def test_label_studio_accepts_the_tasks(rows, tmp_path):
+    """By Label Studio's own library, where it is installed.
+
+    It is no part of the development environment, because it needs OpenCV and an older numpy; the
+    test above is by the documented schema.
+    """
     interface = pytest.importorskip("label_studio_sdk.label_interface").LabelInterface(
         '<View><Image name="image" value="$image"/><Choices name="label" toName="image">'
         '<Choice value="cat"/><Choice value="dog"/></Choices></View>'
@@ -252,7 +257,10 @@ def test_label_studio_accepts_the_tasks(rows, tmp_path):
 
 
 def test_fiftyone_labels(rows, tmp_path):
-    """As FiftyOne's guide describes FiftyOneImageClassificationDataset: keys without suffixes."""
+    """As FiftyOne's guide describes FiftyOneImageClassificationDataset: keys without suffixes.
+
+    Not by FiftyOne itself, which needs a database server and hundreds of megabytes.
+    """
     exported(rows, tmp_path / "out", "fiftyone")
     document = json.loads((tmp_path / "out" / "labels.json").read_text())
     data = tmp_path / "out" / "data"

@@ -75,6 +75,11 @@ def example_of(row: Row, label: str, root: str, sorted_too: bool = False) -> Exa
     return Example(picture, label, sorted_too)
 
 
+def latest(examples: Iterable[Example]) -> list[Example]:
+    """Every picture once, with its last label: an earlier correction may have been corrected."""
+    return list({os.path.realpath(one.picture.file): one for one in examples}.values())
+
+
 def checked_rows(rows: Iterable[Row], root: str) -> list[Example]:
     """Those rows of a table of predictions that a person has changed or accepted."""
     return [

@@ -10,7 +10,7 @@ from pathlib import Path
 from protorect._utils.files import read_bytes
 from protorect._utils.tables import any_text, has_columns, read_table
 from protorect._utils.text import printable
-from protorect.labeling.examples.found import Found, Row, checked_rows
+from protorect.labeling.examples.found import Found, Row, checked_rows, latest
 from protorect.labeling.examples.sorted_folder import given_examples
 
 _COLUMNS = ("path", "label", "probability", "folder")
@@ -30,4 +30,4 @@ def read(path: str, nested: bool) -> Found:
     checked = checked_rows((Row(where, *row) for where, row in cells), root)
     given = given_examples(Path(root))
     notices = () if checked else (f"no label in {printable(path)} was changed or accepted",)
-    return Found([*given, *checked], notices=notices, complete=bool(given))
+    return Found(latest([*given, *checked]), notices=notices, complete=bool(given))

@@ -10,7 +10,7 @@ from pathlib import Path
 from protorect.images.stored import StoredPicture
 from protorect.labeling.corrections import Correction, SortedPictures
 from protorect.labeling.examples import project
-from protorect.labeling.examples.found import Example, Found
+from protorect.labeling.examples.found import Example, Found, latest
 from protorect.labeling.placements import journal_files, load_plans
 
 
@@ -25,7 +25,7 @@ def read(path: str, nested: bool) -> Found:
     examples = [*given_examples(root), *correction_examples(SortedPictures.load(root).corrections)]
     if project.recognises(path, b""):
         examples += project.read(path, nested).examples
-    return Found(examples)
+    return Found(latest(examples))
 
 
 def given_examples(root: Path) -> list[Example]:
