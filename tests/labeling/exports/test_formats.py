@@ -259,7 +259,7 @@ def test_label_studio_accepts_the_tasks(rows, tmp_path):
 def test_fiftyone_labels(rows, tmp_path):
     """As FiftyOne's guide describes FiftyOneImageClassificationDataset: keys without suffixes.
 
-    Not by FiftyOne itself, which needs a database server and hundreds of megabytes.
+    Not by FiftyOne itself, which needs a database server and OpenCV.
     """
     exported(rows, tmp_path / "out", "fiftyone")
     document = json.loads((tmp_path / "out" / "labels.json").read_text())
