@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.documents import save_results
+from benchmarks.documents import load_results, save_results
+from benchmarks.plus_constants import constants_table
 from protorect._utils.versions import versions
 from protorect.core.statistics import NORMAL_95, paired_difference
 from protorect.evaluation.evaluate import evaluate
@@ -117,6 +118,7 @@ def tables(results: dict[str, Any]) -> dict[str, Table | list[Table]]:
         ],
         "without": _without(cells),
         "better": _better(cells),
+        "constants": constants_table(load_results("plus_constants")),
     }
 
 
