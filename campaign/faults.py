@@ -136,7 +136,7 @@ def attack(made: Arena, point: Point) -> str:
         outcome = _child(made, step.run)
         if outcome.problem:
             return f"{point.recovery}: {outcome.problem}"
-        if outcome.code == 0 and command.may_leave_out and _LEFT_OUT in failed.output:
+        if failed.code == 0 and command.may_leave_out and _LEFT_OUT in failed.output:
             continue
         if differs := difference(made.tree(), made.states.get(step.state)):
             said = " ".join(outcome.output.split())[-300:]

@@ -170,3 +170,29 @@ def test_a_file_that_may_not_be_read(tmp_path):
     (tmp_path / "a").chmod(0)
     with pytest.raises(DataError, match="cannot read .*a: Permission denied"):
         read_bytes(tmp_path / "a")
+
+
+def test_temporary_files_of_killed_commands_are_removed_and_those_in_use_are_not(tmp_path):
+    killed = tmp_path / ".protorect-new-abcd1234.txt"
+    killed.write_text("half")
+    others = [tmp_path / ".protorect-new-mine", tmp_path / ".abcd1234.txt"]
+    for other in others:
+        other.write_text("mine")
+    with written_whole(tmp_path / "a.txt") as first:
+        assert not killed.exists()
+        first.write_text("first")
+        write_text(tmp_path / "b.txt", "second")
+        assert first.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "a.txt",
+        "b.txt",
+        *(o.name for o in others),
+    }
+
+
+def test_the_longest_names_are_written(tmp_path):
+    write_text(tmp_path / ("n" * 251 + ".txt"), "x")
+    write_text(tmp_path / ("n." + "s" * 253), "x")
+    with folder_written_whole(tmp_path / ("f" * 255)) as partial:
+        (partial / "a").touch()
+    assert len(os.listdir(tmp_path)) == 3

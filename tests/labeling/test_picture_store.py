@@ -76,3 +76,11 @@ def test_saved_rows_are_used_for_the_same_store_only(store, tmp_path):
     assert PictureRows.load(tmp_path / "rows.npz", store) is None
     (tmp_path / "rows.npz").write_bytes(b"damaged")
     assert PictureRows.load(tmp_path / "rows.npz", store) is None
+
+
+def test_a_later_block_without_a_readable_picture(tmp_path):
+    store = PictureStore(tmp_path)
+    store.use_network("n")
+    store.append([Stored(0, b"0" * 32, 1, 1, 1, 1, "")], np.ones((1, 4), np.float32))
+    store.append([Stored(1, b"", 0, 0, 1, 1, "gone")], np.empty((0, 0), np.float32))
+    assert PictureStore(tmp_path).index["reason"].tolist() == [b"", b"gone"]

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -677,3 +678,27 @@ def test_any_sequence_of_acts_is_what_its_journal_says(tmp_path_factory, color_w
         ]
     finally:
         session.close()
+
+
+def test_a_project_whose_creation_was_killed_is_made_again(colors):
+    with opened(colors):
+        pass
+    (colors.out / "project.json").unlink()  # which is written last
+    journal = colors.out / "journal.jsonl"
+    journal.write_text(journal.read_text().splitlines(keepends=True)[0])
+    for name in ("rows.npz", "changes.jsonl"):
+        (colors.out / name).unlink(missing_ok=True)
+    shutil.rmtree(colors.out / "features")
+    (colors.out / ".protorect-new-abcd1234.json").touch()
+    with opened(colors) as session:
+        assert session.state().pictures == 24
+    assert not list(colors.out.glob(".protorect-new*"))
+
+
+def test_labels_without_settings_are_not_thrown_away(colors):
+    with opened(colors) as session:
+        session.label([0], "blue")
+    (colors.out / "project.json").unlink()
+    with pytest.raises(DataError, match="exists and is not empty"):
+        opened(colors)
+    assert '"blue"' in (colors.out / "journal.jsonl").read_text()

@@ -1,6 +1,7 @@
 """The files of a run, and runs that cannot be resumed."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from helpers.damage import damaged_files, damages, read_or_refused
 from protorect import DataError
 from protorect._utils.checkpoint import load_tensors, save_tensors
+from protorect._utils.files import output_lock
 from protorect.backbones.weights import TrainedBackbone
 from protorect.training.config import TrainingConfig
 from protorect.training.loop import train
@@ -161,3 +163,19 @@ def test_a_damaged_run_is_refused(tmp_path, content):
     read_or_refused(
         tmp_path / "run.json", content, lambda _: run.check_same(TINY, {}), lambda same: not same
     )
+
+
+def test_a_file_in_place_of_the_run_is_refused(packed, tmp_path):
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(DataError, match="run is a file; give the name of a folder"):
+        train(packed, tmp_path / "run", TrainingConfig(epochs=1))
+    assert (tmp_path / "run").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_second_training_into_one_folder_is_refused(packed, tmp_path):
+    with (
+        output_lock(tmp_path / "run"),
+        pytest.raises(DataError, match="another command, process"),
+    ):
+        train(packed, tmp_path / "run", TrainingConfig(epochs=1))

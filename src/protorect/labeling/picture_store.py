@@ -105,7 +105,8 @@ class PictureStore:
             what = f"its features have {self.dim} numbers, those of the network {given}"
             raise damaged(self.folder, what, _REMEDY)
         rows = np.zeros((len(pictures), self.dim), np.float32)
-        rows[[not one.reason for one in pictures]] = features
+        if len(features):  # else none could be read
+            rows[[not one.reason for one in pictures]] = features
         records = np.zeros(len(pictures), RECORD)
         for place, one in enumerate(pictures):
             content = np.frombuffer(one.content.ljust(32, b"\0"), np.uint8)
