@@ -22,6 +22,7 @@ START, END = "<!-- generated: ", "<!-- end -->"
 MODULES = {
     "calibration": "benchmarks.calibration_study",
     "campaign": "campaign",
+    "effort": "benchmarks.effort",
     "fine-tuning": "benchmarks.fine_tuning",
     "label": "benchmarks.scripted_user",
     "networks": "benchmarks.networks_document",
