@@ -283,17 +283,19 @@ def label_on(place: Place) -> int:
 
 
 _AGAIN_THEN_UNDO = "the same command, then undo"
-# A picture that could not be read at first is classified later than the others: the tables differ.
-_JOURNALS = (".protorect/journal", "index.html", "predictions.csv")
+_JOURNALS = (".protorect/journal",)
+# A picture that could not be read while the others were moved is classified later: tables differ.
+_MOVED = (*_JOURNALS, "index.html", "predictions.csv")
 
 
 def _sorting(mode: str, cached: bool = False) -> Command:
     again = partial(sort, mode, cached=cached)
     ways = {_AGAIN_THEN_UNDO: (Step(again, "done"), Step(undo, "before"))}
+    loose = _MOVED if mode == "move" else _JOURNALS
     if cached:
-        return Command(f"sort --{mode} --cache", _unsorted, again, ways, _JOURNALS)
+        return Command(f"sort --{mode} --cache", _unsorted, again, ways, loose)
     ways["undo"] = (Step(undo, "before"),)
-    return Command(f"sort --{mode}", _unsorted, again, ways, _JOURNALS, other=(False, True))
+    return Command(f"sort --{mode}", _unsorted, again, ways, loose, other=(False, True))
 
 
 def _undoing(mode: str) -> Command:
@@ -322,7 +324,7 @@ COMMANDS = (
         _unwatched,
         _watch,
         {_AGAIN_THEN_UNDO: (Step(_sort_with_arrived, ""), Step(undo_and_wait, "before"))},
-        _JOURNALS,
+        _MOVED,
         other=(False, True),
     ),
     _repeated("prepare", _class_folders, _prepare, may_leave_out=True),
