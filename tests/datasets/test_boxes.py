@@ -167,6 +167,7 @@ def change(name, old, new):
         (with_box(30, 30, 60, 60), r"is mostly outside of its picture of 50 x 40 pixels; give"),
         (with_box(5, 5, 0, 10), "5 5 0 10, should be four numbers, .* with a size above zero"),
         (with_box(5, 5, 10, -3), "with a size above zero"),
+        (with_box(1e18, 5, 10, 10), "with a size above zero"),
         (with_box("nan", 5, 10, 10), "nan 5 10 10, should be four numbers"),
         (with_box(5, 5, "inf", 10), "5 5 inf 10, should be four numbers"),
         (with_box("five", 5, 10, 10), "five 5 10 10, should be four numbers"),

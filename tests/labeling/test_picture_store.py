@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from protorect.errors import DataError
 from protorect.labeling.picture_rows import PictureRows
 from protorect.labeling.picture_store import RECORD, PictureStore, Stored
 
@@ -76,6 +77,17 @@ def test_saved_rows_are_used_for_the_same_store_only(store, tmp_path):
     assert PictureRows.load(tmp_path / "rows.npz", store) is None
     (tmp_path / "rows.npz").write_bytes(b"damaged")
     assert PictureRows.load(tmp_path / "rows.npz", store) is None
+
+
+def test_values_that_are_not_finite_are_named_or_computed_again(store, tmp_path):
+    rows = PictureRows.of(store, len(store))
+    with torch.inference_mode():
+        rows.rows[1, 0] = torch.nan
+    rows.save(tmp_path / "rows.npz", store)
+    assert PictureRows.load(tmp_path / "rows.npz", store) is None
+    store.append([stored(3)], np.full((1, 40), np.inf, np.float32))
+    with pytest.raises(DataError, match=r"features.f32 .*not finite.*[Rr]emove this folder"):
+        PictureRows.of(store, len(store))
 
 
 def test_a_later_block_without_a_readable_picture(tmp_path):

@@ -118,12 +118,14 @@ def _box(path: str, values: list[str]) -> Box:
         x, y, width, height = (float(value) for value in values)
     except ValueError:
         x = y = width = height = math.nan
-    if not all(map(math.isfinite, (x, y, width, height))) or width <= 0 or height <= 0:
+    right, bottom = x + width, y + height
+    # Beside a very large number a small one is lost, so that a box may be empty.
+    if not (all(map(math.isfinite, (x, y, right, bottom))) and x < right and y < bottom):
         raise DataError(
             f"{BOXES}: the box of {path}, {' '.join(values)}, should be four numbers, X Y WIDTH "
             f"HEIGHT, with a size above zero; correct it, or {_WHOLE}."
         )
-    return x, y, x + width, y + height
+    return x, y, right, bottom
 
 
 def _check_same_pictures(found: set[str], listed: set[str]) -> None:
@@ -152,8 +154,9 @@ def _size(picture: StoredPicture) -> tuple[int, int] | None:
 def _inside(box: Box, size: tuple[int, int]) -> float:
     """The part of a box that is in its picture."""
     left, top, right, bottom = _clip(box, size)
-    area = (box[2] - box[0]) * (box[3] - box[1])
-    return max(0.0, right - left) * max(0.0, bottom - top) / area
+    # Two ratios: the area of a tiny box would be 0.
+    wide = max(0.0, right - left) / (box[2] - box[0])
+    return wide * max(0.0, bottom - top) / (box[3] - box[1])
 
 
 def _clip(box: Box, size: tuple[int, int] | None) -> Box:

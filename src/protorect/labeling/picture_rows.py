@@ -47,6 +47,7 @@ class PictureRows:
             return cls(count, *cls.empty()._arrays())
         sample = positions[:: -(-len(positions) // _SAMPLES)]
         features = torch.from_numpy(store.features(sample))
+        store.check_finite(features.numpy())
         root = bool((features >= 0).all())
         sample_rows = _normalized(features, root)
         covariance = sample_rows.T @ sample_rows
@@ -57,7 +58,9 @@ class PictureRows:
             part = _normalized(torch.from_numpy(block), root) @ directions
             projected[start : start + len(part)] = part
             start += len(part)
-        return cls(count, ids, projected[torch.from_numpy(positions)], positions)
+        rows = projected[torch.from_numpy(positions)]
+        store.check_finite(rows.numpy())
+        return cls(count, ids, rows, positions)
 
     @classmethod
     def load(cls, path: Path, store: PictureStore) -> Self | None:
@@ -75,6 +78,7 @@ class PictureRows:
             check[1] != store.check(count)
             or rows.dtype != np.float32
             or rows.shape[:1] != ids.shape
+            or not np.isfinite(rows.sum())
         ):
             return None
         return cls(count, ids, torch.from_numpy(rows), positions)

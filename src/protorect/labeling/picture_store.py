@@ -87,6 +87,11 @@ class PictureStore:
         if len(ids) and not 0 <= ids.min() <= ids.max() < pictures:
             raise damaged(self.folder / _INDEX, "it names a picture that is not listed", _REMEDY)
 
+    def check_finite(self, rows: NDArray[np.float32]) -> None:
+        """Raise DataError if rows of features have a value that is not finite."""
+        if not np.isfinite(rows).all():
+            raise damaged(self.folder / _FEATURES, "it has values that are not finite", _REMEDY)
+
     def check(self, count: int) -> int:
         """A checksum of the first records, by which a copy of their features is recognized."""
         return zlib.crc32(np.ascontiguousarray(self.index[:count]).tobytes())

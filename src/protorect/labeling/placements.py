@@ -139,7 +139,9 @@ def _checked_lines(path: Path) -> tuple[int, bool]:
             raise damaged(where, "it was edited", _REMEDY)
     if len(checks) != len(end["checks"]):
         raise damaged(path, "lines were added or removed", _REMEDY)
-    return len(lines) - 1, bool(seal) and hmac.compare_digest(seal, end["seal"])
+    return len(lines) - 1, bool(seal) and hmac.compare_digest(
+        seal.encode(), end["seal"].encode("utf-8", "replace")
+    )
 
 
 def _checks_and_seal(lines: Sequence[bytes]) -> tuple[str, str]:
