@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.calibration_study import SETTINGS
 from benchmarks.documents import RESULTS, write_document
 from protorect._utils.files import write_text
 from protorect._utils.versions import versions
@@ -30,13 +31,6 @@ VALUES: dict[str, tuple[float, ...]] = {
     "joining": (8, 18),
     "scale": (7, 15),
     "sharpness": (14, 28),
-}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "balanced": {},
-    "Dirichlet 1": {"dirichlet": 1.0},
-    "5 distractors": {"distractors": 5},
-    "2 of 5 classes present": {"present": 2},
-    "20 ways": {"way": 20},
 }
 SHOTS = (1, 5)
 
