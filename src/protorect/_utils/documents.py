@@ -40,10 +40,12 @@ def parse_json(
 ) -> Any:
     """Parse JSON; ValueError says what is not as described. `hook` replaces each object."""
     try:
-        text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        value = json.loads(text, object_hook=hook)
+        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        value = json.loads(decoded, object_hook=hook)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is not JSON ({error})") from error
+    if decoded.count("[") + decoded.count("{") > _DEEPEST:  # else it cannot be that deep
+        _check_depth(value)
     return checked(value, expected)
 
 
@@ -81,7 +83,8 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a TOML file."""
     content = read_bytes(path, _LARGEST_TOML)
     try:
-        document: dict[str, Any] = checked(tomllib.loads(content.decode("utf-8-sig")), dict)
+        document = tomllib.loads(content.decode("utf-8-sig"))
+        _check_depth(document)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{printable(path)} is not a TOML file: {error}.") from error
     return document
@@ -89,15 +92,19 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def checked(value: Any, expected: Any) -> Any:
     """The value; ValueError, as in "shape[0] is 'a'; it must be text", if not as described."""
-    level, depth = [value] if isinstance(value, _NESTED) else [], 1
-    while level and depth < _DEEPEST:
-        lists = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [part for one in lists for part in one if isinstance(part, _NESTED)]
-        depth += 1
-    wrong = f"it has more than {_DEEPEST} levels" if level else _mismatch("", value, expected)
-    if wrong:
+    if wrong := _mismatch("", value, expected):
         raise ValueError(wrong.removeprefix("."))
     return value
+
+
+def _check_depth(value: Any) -> None:
+    """ValueError if more lists and objects are in each other than may be."""
+    level = [value] if isinstance(value, _NESTED) else []
+    for _ in range(_DEEPEST - 1):
+        lists = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [part for one in lists for part in one if isinstance(part, _NESTED)]
+    if level:
+        raise ValueError(f"it has more than {_DEEPEST} levels")
 
 
 def _mismatch(place: str, value: Any, expected: Any) -> str:

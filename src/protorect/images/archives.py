@@ -160,9 +160,8 @@ def _list_folder(root: Path) -> Iterator[_Entry]:
             elif child.is_dir():
                 yield f"{path}/"
                 stack.append((child.path, f"{path}/", parents | {identity}))
-            else:  # reading a pipe would wait for ever
-                reason = "" if child.is_file() else "not a regular file"
-                yield _entry(StoredPicture(path, child.path, status.st_size, error=reason))
+            else:
+                yield _entry(StoredPicture.from_status(path, child.path, status))
 
 
 def _list_zip(archive: Path) -> Iterator[_Entry]:

@@ -4,7 +4,7 @@ import os
 import re
 
 HEAD = 64  # bytes that are enough to recognise a picture
-PICTURE_SUFFIXES = frozenset(
+PICTURE_SUFFIXES = tuple(
     f".{suffix}"
     for line in (
         "jpg jpeg jpe jfif png apng gif bmp tif tiff webp ppm pgm pbm pnm",
@@ -55,7 +55,7 @@ def is_hidden(path: str) -> bool:
 
 def has_picture_suffix(path: str) -> bool:
     """Whether a file is called like a picture."""
-    return _suffix(path) in PICTURE_SUFFIXES
+    return path.lower().endswith(PICTURE_SUFFIXES)
 
 
 def is_picture(path: str, head: bytes) -> bool:

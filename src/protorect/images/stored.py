@@ -1,6 +1,7 @@
 """One picture before it is decoded: in a file of its own, or in a part of an archive."""
 
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ class StoredPicture:
     shape: tuple[int, int, int] | None = None  # (height, width, 3) of raw uint8 pixels
     error: str = ""  # why it cannot be read, if that is known without reading it
     box: Box | None = None  # the part of it to use, in pixels; None for its central square
+    changed: int = 0  # when `file` was modified, in nanoseconds; 0 in archives
 
     @classmethod
     def from_file(cls, file: PathLike, name: str | None = None) -> Self:
@@ -42,11 +44,16 @@ class StoredPicture:
         absolute = os.path.abspath(possible_name(file))
         path = printable(file if name is None else name)
         try:
-            length = os.stat(absolute).st_size
+            status = os.stat(absolute)
         except OSError as error:
             return cls(path, absolute, 0, error=error.strerror or str(error))
-        regular = os.path.isfile(absolute)
-        return cls(path, absolute, length, error="" if regular else "not a regular file")
+        return cls.from_status(path, absolute, status)
+
+    @classmethod
+    def from_status(cls, path: str, file: str, status: os.stat_result) -> Self:
+        """Describe a file by its status; only regular ones are read: a pipe may never end."""
+        error = "" if stat.S_ISREG(status.st_mode) else "not a regular file"
+        return cls(path, file, status.st_size, error=error, changed=status.st_mtime_ns)
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ _SPECIAL: dict[str | None, int] = {None: NO_LABEL, UNKNOWN: SAID_UNKNOWN, UNSURE
 KEYS = "1234567890"
 Act = dict[str, Any]
 Ids = NDArray[np.int64]
+_WHOLE = (int, np.integer)
 
 
 @dataclass(frozen=True)
@@ -91,18 +92,22 @@ class LabelState:
 
     def checked_ids(self, ids: Iterable[Any]) -> Ids:
         """The ids without repetitions, in their order; NotFoundError for an unknown one."""
+        return np.fromiter(dict.fromkeys(self.known(ids)), np.int64)
+
+    def known(self, ids: Iterable[Any]) -> list[int]:
+        """The ids as they are given; NotFoundError for an unknown one."""
         if isinstance(ids, str) or not isinstance(ids, Iterable):
             raise OptionError(f"{ids!r} is no list of pictures; give a list of their numbers.")
         given = list(ids)
         for one in given:
-            if not isinstance(one, int | np.integer) or isinstance(one, bool):
+            if not isinstance(one, _WHOLE) or isinstance(one, bool):
                 raise OptionError(f"{one!r} is no picture; pictures are given by their numbers.")
             if not 0 <= one < self.pictures:
                 raise NotFoundError(
                     f"there is no picture {one}; the project has the pictures 0 to "
                     f"{self.pictures - 1}."
                 )
-        return np.fromiter(dict.fromkeys(given), np.int64)
+        return given
 
     def plan(self, act: Act) -> Patch:
         """What an act would change; an error if it cannot be done. Nothing is changed yet."""
@@ -160,7 +165,8 @@ def checked_key(key: Any) -> str | None:
 
 def _assign(state: LabelState, act: Act) -> Patch:
     """Labels of pictures: `labels` has pairs of a name and its ids; new names make classes."""
-    classes, parts, numbers = state.classes, [], itertools.count(state.numbers)
+    classes, numbers = state.classes, itertools.count(state.numbers)
+    assigned: dict[int, int] = {}  # class number of each picture
     known = _SPECIAL | {one.name: one.number for one in classes}
     for name, given in act["labels"]:
         if name not in known:
@@ -169,12 +175,13 @@ def _assign(state: LabelState, act: Act) -> Patch:
             check_is_new(name, [one.name for one in classes])
             known[name] = next(numbers)
             classes = with_class(classes, name, known[name])
-        parts.append((state.checked_ids(given), known[name]))
-    ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
-    if len(np.unique(ids)) < len(ids):
-        raise OptionError("a picture is given two labels in one act; give each picture once.")
-    numbers_of = [np.full(len(part), number, np.int32) for part, number in parts]
-    label = np.concatenate([np.empty(0, np.int32), *numbers_of])
+        for one in state.known(given):
+            if assigned.setdefault(one, known[name]) != known[name]:
+                raise OptionError(
+                    "a picture is given two labels in one act; give each picture once."
+                )
+    ids = np.fromiter(assigned, np.int64)
+    label = np.fromiter(assigned.values(), np.int32)
     accepted = np.full(len(ids), act["kind"] == "accept")
     names = [name for name, _ in act["labels"]]
     return state.patch(act, ids, label, accepted, classes, names[0] if len(names) == 1 else None)

@@ -16,7 +16,7 @@ import numpy as np
 from protorect._utils.text import printable
 from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
 from protorect.errors import DataError
-from protorect.images.find import PictureSource
+from protorect.images.find import FoundPictures, PictureSource
 from protorect.images.stored import PathLike
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.class_names import check_is_new, checked_class_name
@@ -185,9 +185,7 @@ def _with_examples(entries: list[Listed], found: Examples | None) -> list[Listed
     known = {one.file for one in entries}
     new = [one for one in found.pictures if one.file not in known and not one.error]
     unique = {one.file: one for one in new}
-    statuses = [(one, os.stat(one.file)) for one in unique.values()]
-    more = [Listed(one.path, one.file, at.st_size, at.st_mtime_ns) for one, at in statuses]
-    return [*entries, *more]
+    return [*entries, *listed(FoundPictures(tuple(unique.values())))]
 
 
 def _check_names(found: Examples | None) -> None:

@@ -205,11 +205,7 @@ def find_all(sources: Iterable[str], root: Path, missing_ok: bool = True) -> Fou
 
 def listed(found: FoundPictures) -> list[Listed]:
     """Entries of the list for pictures."""
-    entries = []
-    for one in found.pictures:
-        size, changed = file_status(one.file) or (0, 0)
-        entries.append(Listed(one.path, one.file, size, changed))
-    return entries
+    return [Listed(one.path, one.file, one.length, one.changed) for one in found.pictures]
 
 
 @contextmanager
