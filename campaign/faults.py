@@ -6,28 +6,27 @@ fault, or as before the command; no temporary files are left, and there is no tr
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from campaign.faults_arena import Arena, arena, difference, lost
 from campaign.file_faults import COUNTED, FAULTS, Outcome, intercepting, run_with_fault
 from protorect.report.table import Table
 
 OTHER_FILE_SYSTEM = Path("/dev/shm")
-_TEMPORARY = re.compile(r"/\.(?!protorect(/|$))|\.part")
 _LEFT_OUT = "could not be read:"  # a picture, which the message names
 _UNNAMED = re.compile(r"^protorect: [^/]*$", re.MULTILINE)  # an error that names no file
 
@@ -62,67 +61,6 @@ class Point(NamedTuple):
     recovery: str
 
 
-@dataclass
-class Arena:
-    """The folders of one command on one pair of file systems, and how they look."""
-
-    command: Any
-    place: Any
-    copies: Path
-    states: dict[str, Any]
-
-    @property
-    def watched(self) -> tuple[Path, Path]:
-        """What the command reads and writes."""
-        return self.place.here, self.place.out.parent
-
-    def restore(self) -> None:
-        """Bring back the state before the command."""
-        for number, folder in enumerate(self.watched):
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(self.copies / str(number), folder, symlinks=True)
-        for path in (self.place.notes, self.place.notes.with_suffix(".state")):
-            path.unlink(missing_ok=True)
-
-    def tree(self) -> dict[str, tuple[str, object]]:
-        """Everything in the folders, except for the cache, which may be made again."""
-        tree = {}
-        for number, folder in enumerate(self.watched):
-            for path in sorted(folder.rglob("*")):
-                name = f"{number}/{path.relative_to(folder)}"
-                if name.startswith("0/cache"):
-                    continue
-                if path.is_symlink():
-                    tree[name] = ("link", (os.readlink(path), os.path.realpath(path)))
-                elif path.is_dir():
-                    tree[name] = ("folder", None)
-                else:
-                    loose = any(part in name for part in self.command.loose)
-                    tree[name] = ("file", None if loose else path.read_bytes())
-        state = self.place.notes.with_suffix(".state")
-        if state.exists():
-            tree["what people said"] = ("file", state.read_bytes())
-        return {_without_random_names(name): one for name, one in tree.items()}
-
-
-def arena(command: Any, other: bool, folder: Path, there: Path, weights: Path) -> Arena:
-    """Make the folders of a command; `there` is a folder on the other file system."""
-    from campaign.faults_commands import Place
-
-    here, out = folder / "here", (there if other else folder) / "there" / "out"
-    place = Place(here, out, folder / "notes", weights)
-    for one in (here, out.parent):
-        one.mkdir(parents=True)
-    command.arrange(place)
-    made = Arena(command, place, folder / "copies", {})
-    for number, one in enumerate(made.watched):
-        shutil.copytree(one, made.copies / str(number), symlinks=True)
-    made.states["before"] = made.tree()
-    command.act(place)
-    made.states["done"] = made.tree()
-    return made
-
-
 def attack(made: Arena, point: Point) -> str:
     """Try one point; what is wrong afterwards, or nothing."""
     made.restore()
@@ -138,7 +76,11 @@ def attack(made: Arena, point: Point) -> str:
             return f"{point.recovery}: {outcome.problem}"
         if failed.code == 0 and command.may_leave_out and _LEFT_OUT in failed.output:
             continue
-        if differs := difference(made.tree(), made.states.get(step.state)):
+        differs = difference(made.tree(), made.states.get(step.state))
+        if differs and step.state == "done" and (late := _unread(made, failed)):
+            expected = made.done_without(late, lambda: _child(made, command.act))
+            differs = difference(made.tree(), expected)
+        if differs:
             said = " ".join(outcome.output.split())[-300:]
             return f"{point.recovery}, not as {step.state}: {differs} ({said})"
     return ""
@@ -149,50 +91,18 @@ def _child(made: Arena, run_one: Any, point: Point | None = None) -> Outcome:
     return run_with_fault(lambda: run_one(made.place), fault, number, made.watched)
 
 
+def _unread(made: Arena, outcome: Outcome) -> list[Path]:
+    """What was left out as it could not be read, if the next command sorts it."""
+    if not made.command.late:
+        return []
+    inside = [made.place.here / name[2:] for name in made.states["before"] if name[0] == "0"]
+    reason = f": .*{os.strerror(errno.EIO)}"
+    return [path for path in inside if re.search(re.escape(str(path)) + reason, outcome.output)]
+
+
 def _unnamed(outcome: Outcome) -> str:
     found = _UNNAMED.search(outcome.output)
     return f"it does not say which file: {found[0]}" if found else ""
-
-
-def lost(made: Arena) -> str:
-    """The first file whose content is nowhere any more, although the command keeps it."""
-    kept = _contents(made.states["done"].values())
-    there = _contents(made.tree().values())
-    for name, one in made.states["before"].items():
-        if _contents([one]) & kept - there:
-            return name
-    return ""
-
-
-def _contents(files: Collection[tuple[str, Any]]) -> set[tuple[str, Any]]:
-    """What is in files, and to which file links lead."""
-    links = {(kind, content[1]) for kind, content in files if kind == "link"}
-    return links | {(kind, content) for kind, content in files if kind == "file" and content}
-
-
-def difference(tree: Any, expected: Any) -> str:
-    """The first difference of two trees; an empty folder of the output may stay.
-
-    Without an expected tree, the first temporary file.
-    """
-    if expected is None:
-        return next((f"{name} is left" for name in tree if _TEMPORARY.search(name)), "")
-    for name in sorted({*tree, *expected}):
-        if name not in tree:
-            return f"{name} is missing"
-        if name not in expected:
-            empty = tree[name][0] == "folder" and not any(
-                one.startswith(f"{name}/") for one in tree
-            )
-            if not (name == "1/out" and empty):
-                return f"{name} is left"
-        elif tree[name] != expected[name]:
-            return f"{name} differs"
-    return ""
-
-
-def _without_random_names(name: str) -> str:
-    return re.sub(r"/00\d\d-[0-9a-f]{32}", "/plan", name)
 
 
 def _points(made: Arena, index: int, other: bool, sample: int) -> Iterator[Point]:

@@ -65,6 +65,9 @@ class Command:
     # temporary files are on that of the output.
     other: tuple[bool, ...] = (True,)
     may_leave_out: bool = False  # a picture that cannot be read, if it says so
+    # Whether a picture that could not be read is sorted by the next command: the others are where
+    # they are without it, and stay there.
+    late: bool = False
 
 
 def write_network(path: Path) -> None:
@@ -284,18 +287,23 @@ def label_on(place: Place) -> int:
 
 _AGAIN_THEN_UNDO = "the same command, then undo"
 _JOURNALS = (".protorect/journal",)
-# A picture that could not be read while the others were moved is classified later: tables differ.
-_MOVED = (*_JOURNALS, "index.html", "predictions.csv")
 
 
 def _sorting(mode: str, cached: bool = False) -> Command:
     again = partial(sort, mode, cached=cached)
     ways = {_AGAIN_THEN_UNDO: (Step(again, "done"), Step(undo, "before"))}
-    loose = _MOVED if mode == "move" else _JOURNALS
     if cached:
-        return Command(f"sort --{mode} --cache", _unsorted, again, ways, loose)
+        return Command(f"sort --{mode} --cache", _unsorted, again, ways, _JOURNALS)
     ways["undo"] = (Step(undo, "before"),)
-    return Command(f"sort --{mode}", _unsorted, again, ways, loose, other=(False, True))
+    return Command(
+        f"sort --{mode}",
+        _unsorted,
+        again,
+        ways,
+        _JOURNALS,
+        other=(False, True),
+        late=mode == "move",
+    )
 
 
 def _undoing(mode: str) -> Command:
@@ -324,7 +332,7 @@ COMMANDS = (
         _unwatched,
         _watch,
         {_AGAIN_THEN_UNDO: (Step(_sort_with_arrived, ""), Step(undo_and_wait, "before"))},
-        _MOVED,
+        _JOURNALS,
         other=(False, True),
     ),
     _repeated("prepare", _class_folders, _prepare, may_leave_out=True),

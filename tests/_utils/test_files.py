@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from protorect import DataError
 from protorect._utils.files import (
     check_writable,
     folder_written_whole,
+    names_in,
     open_file,
     read_bytes,
     read_text,
@@ -170,6 +172,20 @@ def test_a_file_that_may_not_be_read(tmp_path):
     (tmp_path / "a").chmod(0)
     with pytest.raises(DataError, match="cannot read .*a: Permission denied"):
         read_bytes(tmp_path / "a")
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path, monkeypatch):
+    (tmp_path / "b").touch()
+    (tmp_path / "a").touch()
+    assert names_in(tmp_path) == ["a", "b"]
+    assert names_in(tmp_path / "missing") == names_in(tmp_path / "a") == []
+
+    def fails(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "listdir", fails)
+    with pytest.raises(DataError, match=f"^cannot read {tmp_path}: Input/output error.$"):
+        names_in(tmp_path)
 
 
 def test_temporary_files_of_killed_commands_are_removed_and_those_in_use_are_not(tmp_path):

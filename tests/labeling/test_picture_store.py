@@ -90,6 +90,17 @@ def test_values_that_are_not_finite_are_named_or_computed_again(store, tmp_path)
         PictureRows.of(store, len(store))
 
 
+def test_features_that_are_missing_or_cut_off_are_reported(store):
+    path = store.folder / "features.f32"
+    path.write_bytes(path.read_bytes()[:-1])
+    for read in (lambda: list(store.blocks(7)), lambda: store.features(np.array([6]))):
+        with pytest.raises(DataError, match=r"features.f32 is damaged: it has become shorter"):
+            read()
+    path.unlink()
+    with pytest.raises(DataError, match=r"cannot read .*features.f32: No such file"):
+        next(store.blocks(7))
+
+
 def test_a_later_block_without_a_readable_picture(tmp_path):
     store = PictureStore(tmp_path)
     store.use_network("n")

@@ -20,10 +20,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from helpers.labeling import numbers, opened, said
 from helpers.sorting import COLORS, OTHER, ColoredPictures, picture
 from protorect import ConflictError, DataError, LabelingSession, NotFoundError, OptionError
-from protorect.labeling import answers
+from protorect.labeling import answers, engine
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.answers import Answers, Problem, calibrate, rescore
 from protorect.labeling.engine import Engine
+from protorect.labeling.picture_store import PictureStore
 from protorect.uncertainty.thresholds import Thresholds
 
 BLUE, GREEN, RED = "blue/0.png", "green/0.png", "red/0.png"
@@ -570,6 +571,30 @@ def test_progress_ends_when_the_last_picture_has_joined(colors, monkeypatch):
         assert session.state().progress is None
         assert session.similar(0).total == 23
     assert events[-1] is None
+
+
+def test_answers_are_computed_again_after_an_error_of_the_disk(colors, monkeypatch):
+    blocks, trials = PictureStore.blocks, []
+
+    def fails_once(store, count):
+        trials.append(count)
+        if len(trials) == 1:
+            raise DataError("cannot read features.f32: Input/output error.")
+        return blocks(store, count)
+
+    monkeypatch.setattr(PictureStore, "blocks", fails_once)
+    monkeypatch.setattr(engine, "_SECONDS_BETWEEN_TRIALS", 0.5)
+    session = LabelingSession.open(colors.out, colors.pictures, source=colors.weights, cache=False)
+    with session:
+        while not session.notices:
+            time.sleep(0.01)
+        problem = "answers are late, and are computed again: cannot read features.f32"
+        assert session.notices[0].startswith(problem)
+        assert session.wait(60)
+        assert len(trials) == 2
+        assert session.notices == ()
+        teach(session)
+        assert all(labels(session).values())
 
 
 def test_a_notebook_shows_a_table_with_everything_escaped(session):

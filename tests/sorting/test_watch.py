@@ -1,13 +1,36 @@
 """Pictures that arrive are sorted once they are complete."""
 
+import errno
+import os
 import time
 
 import pytest
 
 from helpers.sorting import COLORS, picture, undo
+from protorect import DataError, LabelingSession
 from protorect.cli import main
 from protorect.sorting.sort import SortOptions, watch
 from protorect.uncertainty.thresholds import Thresholds
+
+
+@pytest.mark.parametrize("unreadable", ["examples", "out/.protorect/journal"])
+def test_a_folder_that_cannot_be_listed_is_named(colors, monkeypatch, capsys, unreadable):
+    arguments = ["--examples", str(colors.examples), "--network", colors.weights, "--no-cache"]
+    arguments = [str(colors.pictures), *arguments, "--out", str(colors.out)]
+    assert main(["sort", *arguments]) == 0
+    listdir, folder = os.listdir, str(colors.root / unreadable)
+
+    def fails(path):
+        if os.fspath(path) == folder:
+            raise OSError(errno.EIO, "Input/output error", folder)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", fails)
+    capsys.readouterr()
+    assert main(["sort", "--watch", *arguments]) == 2
+    assert capsys.readouterr().err == f"protorect: cannot read {folder}: Input/output error.\n"
+    with pytest.raises(DataError, match=f"^cannot read {folder}: Input/output error.$"):
+        LabelingSession.open(colors.out, examples=colors.examples, source=colors.weights)
 
 
 @pytest.mark.parametrize("mode", ["link", "move"])

@@ -153,6 +153,20 @@ def test_a_damaged_checkpoint_is_refused(run, packed, tmp_path, tensors, state, 
         train(packed, tmp_path / "run", TINY, resume=True)
 
 
+def test_a_loss_that_is_not_finite_names_the_resumed_checkpoint(run, packed, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    last = Run(folder).last
+    config = TINY.updated({"epochs": 2})
+    document = json.loads((folder / "run.json").read_text())
+    document["config"]["epochs"] = 2
+    (folder / "run.json").write_text(json.dumps(document))
+    saved, state = load_tensors(last)
+    huge = {name: torch.full_like(one, 3e38) for name, one in saved.items() if "weight" in name}
+    save_tensors(last, saved | huge, state)
+    with pytest.raises(DataError, match=r"loss is \w+ in epoch 2, step 1 \(resumed from .*/last\."):
+        train(packed, folder, config, resume=True)
+
+
 CONFIG = {"config": {"epochs": 1, "rates": [[0, 0.1]]}, "data": {"name": "folder", "size": 28}}
 
 

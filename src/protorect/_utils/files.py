@@ -56,6 +56,15 @@ def read_text(
         raise DataError(f"cannot read {printable(path)}: {place} is not UTF-8.") from error
 
 
+def names_in(folder: str | os.PathLike[str]) -> list[str]:
+    """The sorted names of what is in a folder; none if there is no such folder."""
+    with read_errors(folder):
+        try:
+            return sorted(os.listdir(folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary path to write to, which is renamed to `path` if the block succeeds.

@@ -30,6 +30,7 @@ from protorect.uncertainty.thresholds import Thresholds
 
 _FIRST_JOIN, _GROWTH = 48, 1.5  # pictures join when there are so many, then so many times as many
 _EVENTS = 1000  # kept for a page that was disconnected
+_SECONDS_BETWEEN_TRIALS = 1.0  # after the thread has failed
 _PATIENCE = 0.2  # seconds between two looks at how many pictures are embedded
 
 
@@ -54,6 +55,7 @@ class Engine:
         self.answered: dict[str, int] = {}  # acts by the name that their caller gave
         self.log = ChangeLog(project.home / CHANGES, writable)
         self.last_act = 0
+        self.problem = ""  # why the answers of the thread are late, if they are
         self.embedding_done = threading.Event()
         self._writable, self._closed = writable, False
         self._announced = True  # whether the listeners know what the thread has done
@@ -231,13 +233,23 @@ class Engine:
                 revision, answers = self.journal.revision, self.answers
                 if not count and not answers.calibrated:
                     problem = Problem.of(self.rows, self.state, self.method)
-            if count:
-                self._join(count)
-            elif problem is not None:
-                for better in calibrate(problem, answers):
-                    if not self._use_calibrated(better, answers, revision):
-                        break  # an act has passed it; the next round calibrates that
-                    answers = better
+            try:
+                if count:
+                    self._join(count)
+                elif problem is not None:
+                    for better in calibrate(problem, answers):
+                        if not self._use_calibrated(better, answers, revision):
+                            break  # an act has passed it; the next round calibrates that
+                        answers = better
+                self.problem = ""
+            except (ProtorectError, OSError, MemoryError) as error:  # such as a full disk
+                self.problem = f"answers are late, and are computed again: {error}"
+                self._pause()
+
+    def _pause(self) -> None:
+        """Wait before what has failed is tried again."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed, _SECONDS_BETWEEN_TRIALS)
 
     def _is_due(self) -> bool:
         return bool(self._count_to_join()) or not self.answers.calibrated
@@ -254,10 +266,7 @@ class Engine:
         rows = PictureRows.of(self.store, count)
         with self._changed:
             if self._writable:
-                try:
-                    self.journal.append({"kind": "join", "pictures": count}, durable=False)
-                except DataError:
-                    return  # a full disk: again later
+                self.journal.append({"kind": "join", "pictures": count}, durable=False)
             self.rows, self._rows_are_saved = rows, False
             self.answers = Answers.none(len(rows.ids))
             self._rescore()

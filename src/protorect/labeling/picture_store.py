@@ -14,13 +14,13 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protorect._utils.documents import read_json
-from protorect._utils.files import write_errors, write_text
+from protorect._utils.files import open_file, write_errors, write_text
 from protorect.errors import damaged
 
 _MANIFEST, _FEATURES, _INDEX = "features.json", "features.f32", "index.bin"
@@ -130,18 +130,23 @@ class PictureStore:
         rows = np.empty((len(positions), self.dim), np.float32)
         if len(positions):
             # Read, not mapped: mapped pages would count as memory of the process.
-            with write_errors(self.folder), open(self.folder / _FEATURES, "rb") as file:
+            with open_file(self.folder / _FEATURES) as file:
                 for place, position in enumerate(positions.tolist()):
                     file.seek(position * self.dim * 4)
-                    file.readinto(rows[place].data)
+                    self._read(file, rows[place])
         return rows
 
     def blocks(self, count: int, size: int = 4096) -> Iterator[NDArray[np.float32]]:
         """The features of the first records, (size, dim) at a time."""
-        with open(self.folder / _FEATURES, "rb") as file:
+        with open_file(self.folder / _FEATURES) as file:
             for start in range(0, count, size):
-                rows = np.fromfile(file, np.float32, min(size, count - start) * self.dim)
-                yield rows.reshape(-1, self.dim)
+                rows = np.empty((min(size, count - start), self.dim), np.float32)
+                self._read(file, rows)
+                yield rows
+
+    def _read(self, file: BinaryIO, rows: NDArray[np.float32]) -> None:
+        if file.readinto(rows.data) != rows.nbytes:  # type: ignore[attr-defined]
+            raise damaged(self.folder / _FEATURES, "it has become shorter", _REMEDY)
 
     def _create(self, dim: int) -> None:
         self.dim = dim
@@ -156,10 +161,12 @@ class PictureStore:
         index, features = self.folder / _INDEX, self.folder / _FEATURES
         if not index.exists() or not features.exists():
             return
-        count = min(
-            index.stat().st_size // RECORD.itemsize, features.stat().st_size // (4 * self.dim)
-        )
-        self._records, self._count = np.fromfile(index, RECORD, count), count
+        with open_file(index) as file:
+            lengths = index.stat().st_size // RECORD.itemsize, features.stat().st_size // 4
+            count = min(lengths[0], lengths[1] // self.dim)
+            records = file.read(count * RECORD.itemsize)
+        self._records = np.frombuffer(bytearray(records), RECORD)
+        self._count = len(self._records)
 
 
 def _append(path: Path, position: int, rows: NDArray[Any]) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from protorect._utils.documents import COUNT, checked, parse_json, read_json_lines
-from protorect._utils.files import open_file, sync_folders, written_whole
+from protorect._utils.files import names_in, open_file, sync_folders, written_whole
 from protorect._utils.keys import user_key
 from protorect.errors import DataError, damaged
 from protorect.labeling.prediction import Prediction
@@ -68,7 +68,12 @@ class Plan:
 
 def journal_files(folder: Path) -> list[Path]:
     """The journal files of a sorted folder, oldest first."""
-    return sorted((folder / FOLDER).glob("[0-9]*.jsonl"))
+    return [folder / FOLDER / name for name in names_in(folder / FOLDER) if is_journal(name)]
+
+
+def is_journal(name: str) -> bool:
+    """Whether a file has the name of a journal."""
+    return name[0].isdigit() and name.endswith(".jsonl")
 
 
 def load_plans(folder: Path) -> list[Plan]:

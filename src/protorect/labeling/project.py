@@ -24,6 +24,7 @@ from protorect._utils.documents import COUNT, read_json
 from protorect._utils.files import (
     LARGEST_TEXT,
     file_errors,
+    names_in,
     open_file,
     remove_temporary_files,
     sync_folders,
@@ -172,7 +173,7 @@ def is_unfinished(root: Path) -> bool:
     """Whether a folder holds only what an interrupted creation of a project has left."""
     remove_temporary_files(root)
     own = {LOCK, WRITER, PICTURES, JOURNAL}
-    return set(os.listdir(root)) <= own and not _has_acts(root / JOURNAL)
+    return set(names_in(root)) <= own and not _has_acts(root / JOURNAL)
 
 
 def _has_acts(journal: Path) -> bool:

@@ -142,9 +142,9 @@ class LabelingSession(SessionAudits, SessionPictures):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a person should know: pictures added or gone, a line of the journal dropped."""
-        problem = self._embedding.problem
-        return (*self._notices, *([problem] if problem else []))
+        """What a person should know: pictures added or gone, work that has failed."""
+        problems = self._embedding.problem, self._engine.problem
+        return (*self._notices, *filter(None, problems))
 
     def set_address(self, address: str) -> None:
         """Say where the session can be reached."""

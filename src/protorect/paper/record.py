@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from protorect._utils.documents import COUNT, read_json
-from protorect._utils.files import write_text
+from protorect._utils.files import names_in, write_text
 from protorect._utils.versions import versions
 from protorect.errors import DataError
 from protorect.paper.feature_sets import FeatureSet
@@ -154,7 +154,7 @@ def load_record(path: Path) -> Record:
 
 def load_records(folder: str | os.PathLike[str]) -> list[Record]:
     """All results in a folder, in the order of their file names."""
-    paths = sorted(Path(folder).glob("*.json"))
+    paths = [Path(folder, name) for name in names_in(folder) if name.endswith(".json")]
     if not paths:
         raise DataError(f"{Path(folder)} holds no results; `protorect paper --results` makes some.")
     return list(map(load_record, paths))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from protorect._utils.files import (
     file_errors,
+    names_in,
     read_errors,
     remove_temporary_files,
     sync_folders,
@@ -180,9 +181,7 @@ class SortedFolder:
 
     def outputs(self) -> list[str]:
         """The names of all outputs that may be there: the contact sheet may have many pages."""
-        written = self.root / WRITTEN
-        pages = filter(_PAGE.fullmatch, os.listdir(written) if written.is_dir() else [])
-        return [*OUTPUTS, *pages]
+        return [*OUTPUTS, *filter(_PAGE.fullmatch, names_in(self.root / WRITTEN))]
 
     @contextmanager
     def output(self, name: str) -> Iterator[Path]:
@@ -316,7 +315,7 @@ def _check_usable(root: Path) -> None:
     with read_errors(root):
         if root.exists() and not root.is_dir():
             raise DataError(f"{root} is a file; give the name of a folder to --out.")
-        if root.exists() and not was_sorted_into(root) and os.listdir(root):
+        if root.exists() and not was_sorted_into(root) and names_in(root):
             raise DataError(
                 f"{root} is not empty and was not made by `protorect sort`; give a new folder "
                 "to --out."

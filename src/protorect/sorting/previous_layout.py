@@ -6,9 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from protorect._utils.documents import read_json
-from protorect._utils.files import sha256_of_file
+from protorect._utils.files import names_in, sha256_of_file
 from protorect.errors import DataError
-from protorect.labeling.placements import FOLDER, OWN
+from protorect.labeling.placements import FOLDER, OWN, is_journal
 
 FOLDERS = JOURNAL, THUMBNAILS = ("journal", "_thumbnails")
 _DIGESTS = "outputs.json"  # in the journal's folder, the SHA-256 of each output as written
@@ -16,7 +16,7 @@ _DIGESTS = "outputs.json"  # in the journal's folder, the SHA-256 of each output
 
 def is_found(root: Path) -> bool:
     """Whether a folder has this layout."""
-    return any((root / JOURNAL).glob("[0-9]*.jsonl"))
+    return any(map(is_journal, names_in(root / JOURNAL)))
 
 
 def convert(root: Path, written: Path) -> None:

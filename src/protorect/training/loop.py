@@ -183,9 +183,11 @@ def train(
             correct_here = (logits.argmax(dim=1) == labels).sum().item()
             batch_loss, batch_correct = processes.sum(loss.item() * share, correct_here)
             if not math.isfinite(batch_loss):
+                source = f" (resumed from {run.last}, which may be damaged)"
                 raise DataError(
-                    f"the loss is {batch_loss} in epoch {epoch + 1}, step {step + 1}; "
-                    "try lower learning rates (rates) or precision=float32."
+                    f"the loss is {batch_loss} in epoch {epoch + 1}, step {step + 1}"
+                    f"{source if finished_epochs else ''}; try lower learning rates (rates) or "
+                    "precision=float32."
                 )
             loss_sum += batch_loss * len(rows)
             correct += batch_correct

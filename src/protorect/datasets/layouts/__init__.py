@@ -4,11 +4,11 @@ A layout is a function `find_classes(root, scratch, split) -> DatasetPictures`. 
 pictures without decoding them. `scratch` is a folder for temporary files until all are packed.
 """
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from protorect._utils.files import names_in
 from protorect._utils.text import printable
 from protorect.datasets.index import IndexLine
 from protorect.datasets.splits import ClassSplit
@@ -54,7 +54,7 @@ def describe_contents(root: Path) -> str:
     """Describe in a few words what is at `root`, for messages about a wrong layout."""
     if not root.is_dir():
         return f"the file {printable(root.name)}"
-    names = sorted(printable(name) for name in os.listdir(root))
+    names = [printable(name) for name in names_in(root)]
     folders = [name for name in names if (root / name).is_dir()]
     if not names:
         return "an empty folder"

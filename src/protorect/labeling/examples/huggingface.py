@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from protorect._utils.documents import read_json_lines
+from protorect._utils.files import names_in
 from protorect._utils.text import printable
 from protorect.labeling.examples.found import CHECKED, Example, Found, Row, example_of
 
@@ -37,9 +38,8 @@ def _read(file: str) -> list[Example]:
 
 def _files(folder: str) -> list[str]:
     """The metadata of a folder and of the folders in it, such as train."""
-    return [
-        os.fspath(one) for pattern in ("", "*/") for one in Path(folder).glob(pattern + METADATA)
-    ]
+    files = (os.path.join(folder, name, METADATA) for name in ("", *names_in(folder)))
+    return [file for file in files if os.path.exists(file)]
 
 
 def _is_metadata(head: bytes) -> bool:
