@@ -19,7 +19,7 @@ export const choices = (picture, kind, more = () => null) =>
 			cap('ASD'[rank]),
 			h('span.name', label),
 			h('span.v', percent(probability)),
-			h('span.meter', h('i', { vars: { '--w': `${100 * probability}%` } })),
+			h('span.meter', h('i', { vars: { w: `${100 * probability}%` } })),
 			more(label),
 		),
 	);

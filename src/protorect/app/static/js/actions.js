@@ -1,7 +1,7 @@
 // What buttons and keys do with the selected pictures, or with the one in focus.
 
 import * as acts from './acts.js';
-import { connection } from './acts.js';
+import { connection, last } from './acts.js';
 import { Grid } from './grid.js';
 import { choose } from './palette.js';
 import { current, go } from './router.js';
@@ -83,8 +83,9 @@ export function findSimilar() {
 	const [id] = targets();
 	if (id !== undefined) go('similar', { id });
 }
-export function mostUseful() {
-	go('useful');
+/** Show what the last act changed. */
+export function showChanges() {
+	if (last.count) go('changes', { act: last.act });
 }
 
 /** Go to the next or previous entry of the class list. */

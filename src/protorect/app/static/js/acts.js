@@ -1,6 +1,6 @@
 // Acts: shown at once, sent in order and one at a time, kept until the server has answered.
 
-import { Refused, Unreachable, read, remove, write } from './api.js';
+import { Refused, Unreachable, remove, write } from './api.js';
 import { plural } from './dom.js';
 import {
 	classNamed,
@@ -19,7 +19,7 @@ const RETRIES = [1, 2, 4, 5]; // seconds between attempts to reach the server
 const queue = []; // acts that the server has not confirmed
 let sending = false;
 
-export const connection = { lost: null, next: 0, command: '' }; // lost: the time since when
+export const connection = { lost: null, next: 0 }; // lost: the time since when
 /** What the strip shows: the last act, its changes, and whether it is saved. */
 export const last = { text: '', count: 0, summary: [], thumbnail: null, problem: null, working: false };
 
@@ -83,16 +83,17 @@ function confirm(act, answer) {
 	if (!act.text) return; // it changed no label
 	const { changed, summary } = answer;
 	const known = changed.filter(one => store.pictures.has(one.id));
-	keep(known.map(one => movedTo(store.pictures.get(one.id), one)));
+	keep(known.map(movedTo));
 	setState(answer.state);
 	report({ text: `Act ${answer.act}: ${act.text}`, changed, summary, act: answer.act, thumbnail: last.thumbnail });
 	load([...known.map(one => one.id), ...(act.ids ?? [])].slice(0, 500), true).catch(() => {});
 }
 
-function movedTo(picture, change) {
-	if (change.to?.startsWith('_')) return { ...picture, status: change.to.slice(1), was: change.from };
-	const status = isAside(picture) ? 'proposed' : picture.status;
-	return { ...picture, label: change.to, status, was: change.from };
+/** A picture after a change by the server. */
+function movedTo({ id, from, to }) {
+	const picture = { ...store.pictures.get(id), was: from };
+	if (to?.startsWith('_')) return { ...picture, status: to.slice(1) };
+	return { ...picture, label: to, status: isAside(picture) ? 'proposed' : picture.status };
 }
 
 function refuse(act, error) {
@@ -110,25 +111,23 @@ async function waitForServer() {
 			connection.retry = resolve;
 			setTimeout(resolve, connection.next * 1000);
 		});
-		try {
-			setState(await read('state'));
-			connected();
-			return;
-		} catch (error) {
-			if (error instanceof Refused) {
-				connected();
-				return;
-			}
-		}
+		if (await answers()) return connected();
 	}
 }
+
+/** Whether the server answers; a refusal is an answer, too. */
+const answers = () =>
+	refreshState().then(
+		() => true,
+		error => error instanceof Refused,
+	);
 
 function disconnected(next) {
 	connection.lost ??= new Date();
 	connection.next = next;
 	emit('connection');
 }
-export function connected() {
+function connected() {
 	if (connection.lost === null) return;
 	connection.lost = null;
 	emit('connection');
@@ -137,11 +136,7 @@ export function connected() {
 export async function checkConnection() {
 	if (sending || connection.lost) return;
 	sending = true;
-	try {
-		await read('state');
-	} catch (error) {
-		if (error instanceof Unreachable) await waitForServer();
-	}
+	if (!(await answers())) await waitForServer();
 	sending = false;
 	send();
 }
@@ -152,8 +147,6 @@ export function drop() {
 	act?.done(null);
 	report({ text: 'The act was dropped' });
 }
-
-// ---- The acts ----
 
 const pictures = ids => plural(ids.length, 'picture');
 /** Send an act on pictures, which shows `change` on them at once. */

@@ -26,16 +26,11 @@ function takeToken() {
 const token = takeToken();
 
 async function request(method, path, body) {
-	const headers = { Authorization: `Bearer ${token}` };
-	if (body !== undefined) headers['Content-Type'] = 'application/json';
+	const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+	const signal = AbortSignal.timeout(PATIENCE);
 	let response;
 	try {
-		response = await fetch(path, {
-			method,
-			headers,
-			body: body === undefined ? undefined : JSON.stringify(body),
-			signal: AbortSignal.timeout(PATIENCE),
-		});
+		response = await fetch(path, { method, headers, body: JSON.stringify(body), signal });
 	} catch (error) {
 		throw new Unreachable(error.message);
 	}
@@ -46,8 +41,9 @@ async function request(method, path, body) {
 		if (response.ok) throw new Unreachable('the answer was cut off');
 	}
 	if (response.ok) return answer;
-	if (response.status >= 500 && response.status !== 507) throw new Unreachable(answer.error ?? response.statusText);
-	throw new Refused(response.status, answer.error ?? response.statusText);
+	const sentence = answer.error ?? response.statusText;
+	if (response.status >= 500 && response.status !== 507) throw new Unreachable(sentence);
+	throw new Refused(response.status, sentence);
 }
 
 /** The part of an address after `?`; what is not given is left out. */
@@ -66,12 +62,9 @@ export const thumbnailOf = id => `/api/thumbnail/${id}`;
 export const pictureUrl = picture => `/api/picture/${picture.id}?v=${picture.version}`;
 
 /** Listen to what happens after a revision; `lost` and `found` say when the connection breaks and is there. */
-export function listen(since, { change, probabilities, progress, lost, found }) {
+export function listen(since, { lost, found, ...events }) {
 	const source = new EventSource(`/api/events?since=${since}`);
-	const handle = (name, run) => source.addEventListener(name, event => run(JSON.parse(event.data)));
-	handle('change', change);
-	handle('probabilities', probabilities);
-	handle('progress', progress);
+	for (const [kind, run] of Object.entries(events)) source.addEventListener(kind, event => run(JSON.parse(event.data)));
 	source.onopen = found;
 	source.onerror = lost;
 }

@@ -21,29 +21,17 @@ export function classMenu(name, opener) {
 		});
 	const one = classNamed(name);
 	const at = store.state.classes.indexOf(one);
-	const moves = [
-		['Move up', at - 1],
-		['Move down', at + 1],
-	]
-		.filter(([, to]) => to >= 0 && to < store.state.classes.length)
-		.map(([text, position]) => item(text, () => changeClass(name, { position }, `moved ${name}`)));
+	const move = (text, position) =>
+		store.state.classes[position] && item(text, () => changeClass(name, { position }, `moved ${name}`));
 	menu.replaceChildren(
 		h(
 			'div',
 			{ role: 'menu', 'aria-label': `Class ${name}` },
 			item('Rename…', () => rename(name)),
-			item('Merge into…', () =>
-				choose({
-					title: `Merge ${name} into`,
-					except: name,
-					chosen: into =>
-						changeClass(name, { merge_into: into }, `merged ${name} into ${into}`).then(() =>
-							go('class', { name: into }),
-						),
-				}),
-			),
+			item('Merge into…', () => merge(name)),
 			item(one.key ? `Set key (now ${one.key})…` : 'Set key…', () => setKey(name, one.key)),
-			moves,
+			move('Move up', at - 1),
+			move('Move down', at + 1),
 			item('Delete', () => deleteClass(name)),
 		),
 	);
@@ -61,14 +49,19 @@ function ask(title, field, apply) {
 	field.select?.();
 }
 
+/** Change a class into another name, and show the class of that name. */
+async function become(name, next, change, text) {
+	if (await changeClass(name, change, text)) go('class', { name: next });
+}
+function merge(name) {
+	const chosen = into => become(name, into, { merge_into: into }, `merged ${name} into ${into}`);
+	choose({ title: `Merge ${name} into`, except: name, chosen });
+}
 function rename(name) {
 	const input = nameField('input.field.wide', { value: name, 'aria-label': 'New name' });
 	ask(`Rename ${name}`, input, () => {
 		const next = input.value.trim();
-		if (next && next !== name)
-			changeClass(name, { rename: next }, `renamed ${name} to ${next}`).then(answer => {
-				if (answer) go('class', { name: next });
-			});
+		if (next && next !== name) void become(name, next, { rename: next }, `renamed ${name} to ${next}`);
 	});
 }
 

@@ -1,9 +1,9 @@
 // The sheet of keys and the export; their content is in index.html.
 
 import { Refused, write } from './api.js';
-import { $, count } from './dom.js';
+import { $, count, say } from './dom.js';
 import { keysOn, setKeysOn } from './settings.js';
-import { checkedOf, store } from './store.js';
+import { checkedOf, proposedOf, store, total } from './store.js';
 
 export function openHelp() {
 	$('#single-keys').checked = keysOn();
@@ -13,11 +13,8 @@ export function openHelp() {
 const chosen = name => $(`[name=${name}]:checked`, $('#export-form'));
 
 export function openExport() {
-	const { classes } = store.state;
-	const done = classes.reduce((sum, one) => sum + checkedOf(one), 0);
-	$('#export-checked').textContent = count(done);
-	$('#export-all').textContent = count(done + classes.reduce((sum, one) => sum + one.proposed, 0));
-	$('#export-result').textContent = '';
+	const done = total(checkedOf);
+	say({ 'export-checked': count(done), 'export-all': count(done + total(proposedOf)), 'export-result': '' });
 	drawExport();
 	$('#export').showModal();
 	chosen('format').focus();
@@ -26,9 +23,11 @@ export function openExport() {
 function drawExport() {
 	const { value, dataset } = chosen('format');
 	const { path } = store.state.project;
-	$('#export-run').textContent = `Export ${dataset.name}`;
-	$('#export-where').textContent = `${path}/exports/${dataset.file}`;
-	$('#export-command').textContent = `protorect export ${path} --format ${value} --out ${dataset.file}`;
+	say({
+		'export-run': `Export ${dataset.name}`,
+		'export-where': `${path}/exports/${dataset.file}`,
+		'export-command': `protorect export ${path} --format ${value} --out ${dataset.file}`,
+	});
 }
 
 async function runExport(event) {

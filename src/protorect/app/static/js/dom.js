@@ -23,20 +23,21 @@ export function h(name, ...rest) {
 	return element;
 }
 
+/** Set the texts of elements, by id. */
+export function say(texts) {
+	for (const [id, text] of Object.entries(texts)) document.getElementById(id).textContent = text;
+}
+
 /** Replace the children of an element; what is null, undefined, false or 0 is left out. */
 export function fill(element, ...children) {
 	element.replaceChildren(...children.flat(2).filter(Boolean));
 }
 
-/** Set custom properties that are lengths. */
-export function setPixels(element, lengths) {
-	for (const [name, length] of Object.entries(lengths)) element.style.setProperty(`--${name}`, `${length}px`);
-}
-
 /** Set custom properties by script: the content security policy forbids style attributes. */
-export function setVariables(element, variables) {
-	for (const [name, value] of Object.entries(variables)) element.style.setProperty(name, value);
+export function setVariables(element, variables, unit = '') {
+	for (const [name, value] of Object.entries(variables)) element.style.setProperty(`--${name}`, value + unit);
 }
+export const setPixels = (element, lengths) => setVariables(element, lengths, 'px');
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -65,8 +66,18 @@ export function iconButton(name, label, onclick, attributes = {}) {
 /** A field for the name of a class. */
 export const nameField = (kind, attributes) => h(kind, { autocomplete: 'off', maxlength: 200, ...attributes });
 
+/** A form that makes a class: `named(name)` is called on Enter, and with the button. */
+export function nameForm(kind, { input, text, kind: look = '', named, before, after }) {
+	const onsubmit = event => {
+		event.preventDefault();
+		const name = input.value.trim();
+		if (name) named(name);
+	};
+	return h(kind, { onsubmit }, before, input, button(text, { key: 'Enter', kind: look, type: 'submit' }), after);
+}
+
 export const count = n => n.toLocaleString('en-US');
-export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
+export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : word.endsWith('s') ? 'es' : 's'}`;
 export const percent = (p, digits = 0) => `${(100 * p).toFixed(digits)}\u00a0%`;
 
 /** The name shown for a class or one of the two groups. */

@@ -87,7 +87,7 @@ function nearest(pictures) {
 		h('div.sub', h('h3', 'Nearest examples')),
 		h(
 			'div.near',
-			pictures.map(picture => h('figure', {}, thumbnail(picture), h('figcaption', picture.label))),
+			pictures.map(picture => h('figure', thumbnail(picture), h('figcaption', picture.label))),
 		),
 	];
 }

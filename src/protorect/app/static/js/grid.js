@@ -42,10 +42,15 @@ export class Grid {
 		};
 		this.element = h('div.scroll', { onscroll }, this.box);
 		this.watch = new ResizeObserver(() => this.layout());
-		this.watch.observe(this.element);
 		this.listen();
+	}
+
+	/** Make a grid the one that is shown; null if the view has none. */
+	static show(grid) {
 		Grid.current?.watch.disconnect();
-		Grid.current = this;
+		Grid.current = grid;
+		grid?.watch.observe(grid.element);
+		grid?.layout();
 	}
 
 	// ---- Geometry ----
@@ -168,10 +173,9 @@ export class Grid {
 		return this.selected.size ? [...this.selected] : this.ids.length ? [this.focused()] : [];
 	}
 
-	focus(index, { keepSelection = true, take = true } = {}) {
+	focus(index) {
 		if (!this.ids.length) return;
 		this.at = Math.max(0, Math.min(this.ids.length - 1, index));
-		if (!keepSelection) this.selected.clear();
 		const view = this.element;
 		const { top } = this.place(this.at);
 		const above = top + this.padding - this.section(this.at).heading;
@@ -179,7 +183,7 @@ export class Grid {
 		else if (top + this.side + this.padding > view.scrollTop + view.clientHeight)
 			view.scrollTop = top + this.side + this.padding - view.clientHeight + 8;
 		this.drawNow();
-		if (take) this.tiles.get(this.at)?.focus({ preventScroll: true });
+		this.tiles.get(this.at)?.focus({ preventScroll: true });
 		this.onpick?.();
 	}
 	toggle(index) {
@@ -216,15 +220,13 @@ export class Grid {
 	}
 
 	listen() {
-		const on = (kind, run) =>
-			this.box.addEventListener(
-				kind,
-				event => {
-					const tile = event.target.closest('.tile');
-					if (tile) run(Number(tile.dataset.index), event);
-				},
-				{ passive: true },
-			);
+		const on = (kind, run) => {
+			const handle = event => {
+				const tile = event.target.closest('.tile');
+				if (tile) run(Number(tile.dataset.index), event);
+			};
+			this.box.addEventListener(kind, handle, { passive: true });
+		};
 		const open = index => {
 			this.focus(index);
 			this.onopen?.(this.ids[index]);
@@ -261,7 +263,6 @@ export class Grid {
 	}
 }
 
-on('pictures', () => Grid.current?.draw());
-on('changed', () => Grid.current?.draw());
+on('pictures changed', () => Grid.current?.draw());
 
 export const gridInFocus = () => Boolean($('.grid')?.contains(document.activeElement));

@@ -61,12 +61,6 @@ export function startHeader() {
 	$('#search').addEventListener('keydown', search);
 }
 
-on('acts', drawSaved);
-on('connection', drawSaved);
-on('state', () => {
-	drawSaved();
-	drawState();
-	drawTitle();
-});
-on('view', drawTitle);
-on('pick', drawTitle);
+on('acts connection state', drawSaved);
+on('state', drawState);
+on('state view pick', drawTitle);

@@ -1,7 +1,7 @@
 // The keyboard: letters are commands, digits are classes, in every view.
 
 import * as actions from './actions.js';
-import { last, redo, undo } from './acts.js';
+import { redo, undo } from './acts.js';
 import { openExport, openHelp } from './dialogs.js';
 import { $ } from './dom.js';
 import { closeDetails, detailsOpen, toggleDetails } from './drawer.js';
@@ -19,14 +19,12 @@ const LETTERS = {
 	n: actions.newClass,
 	x: actions.unknown,
 	u: actions.unsure,
-	g: actions.mostUseful,
+	g: () => go('useful'),
 	j: () => actions.step(1),
 	k: () => actions.step(-1),
 	v: toggleDetails,
 	f: actions.findSimilar,
-	w: () => {
-		if (last.act !== undefined && last.count) go('changes', { act: last.act });
-	},
+	w: actions.showChanges,
 	z: () => {
 		if (store.state.undo) void undo();
 	},
@@ -37,7 +35,6 @@ const LETTERS = {
 	'/': () => $('#search').focus(),
 	'?': openHelp,
 };
-const MOVES = { ArrowLeft: -1, ArrowRight: 1 };
 const PARTS = ['header', '#classes', '#pictures', '#details', '#strip'];
 
 const typing = element =>
@@ -57,7 +54,8 @@ function moveInGrid(event) {
 	if (!grid?.ids.length) return false;
 	const pageRows = Math.max(1, Math.floor(grid.element.clientHeight / grid.step)) * grid.columns;
 	const steps = {
-		...MOVES,
+		ArrowLeft: -1,
+		ArrowRight: 1,
 		ArrowUp: -grid.columns,
 		ArrowDown: grid.columns,
 		Home: -grid.at,
@@ -85,8 +83,7 @@ function nextPart(backwards) {
 	const parts = PARTS.map(selector => $(selector)).filter(part => part && !part.hidden && part.offsetParent !== null);
 	const at = parts.findIndex(part => part.contains(document.activeElement));
 	const part = parts[(at + (backwards ? parts.length - 1 : 1)) % parts.length];
-	const target = part.querySelector('[tabindex="0"], a[aria-current], a, button, input');
-	target?.focus();
+	part.querySelector('[tabindex="0"], a[aria-current], a, button, input')?.focus();
 }
 
 function withControl(event) {

@@ -3,16 +3,16 @@
 import { report, showProblem } from './acts.js';
 import { Refused, Unreachable } from './api.js';
 import { startBanners } from './banners.js';
-import './strip.js';
 import { startDialogs } from './dialogs.js';
 import { $, h } from './dom.js';
 import { startEvents } from './events.js';
 import { Grid } from './grid.js';
 import { startHeader } from './header.js';
+import { startNav } from './nav.js';
+import { startStrip } from './strip.js';
 import { show } from './router.js';
 import { refreshState, store } from './store.js';
 import './keys.js';
-import './nav.js';
 import './views/audit.js';
 import './views/groups.js';
 import './views/lists.js';
@@ -21,6 +21,8 @@ import './views/unsure.js';
 
 async function start() {
 	startHeader();
+	startNav();
+	startStrip();
 	startDialogs();
 	startBanners();
 	try {

@@ -2,11 +2,17 @@
 
 import { newClass } from './actions.js';
 import { last, makeClass } from './acts.js';
-import { $, button, cap, count, h, icon, plural, setVariables } from './dom.js';
+import { $, cap, count, h, icon, perFrame, plural, say, setVariables } from './dom.js';
 import { choose } from './palette.js';
 import { address, current } from './router.js';
-import { checkedOf, on, store } from './store.js';
+import { checkedOf, on, proposedOf, store, total } from './store.js';
 import { classPicture } from './tile.js';
+
+const GROUPS = [
+	['unsure', 'Unsure', 'ask'],
+	['unknown', 'Unknown', 'slash'],
+	['all', 'All pictures', 'all'],
+];
 
 /** How many pictures each class and group gained or lost by the last act. */
 function moved() {
@@ -18,21 +24,15 @@ function moved() {
 	return change;
 }
 
-function delta(n) {
-	return h('span.delta', `${n > 0 ? '+' : '−'}${count(Math.abs(n))}`, h('span.sr', ' by your last act;'));
-}
+const spoken = text => h('span.sr', text);
+const delta = n => h('span.delta', `${n > 0 ? '+' : '−'}${count(Math.abs(n))}`, spoken(' by your last act;'));
 
 /** One entry: a picture, a name, a key, how many are done or how the number changed, how many are left. */
 function row(href, here, change, { picture, name, key, title, done, left }) {
+	const link = { href, title, 'aria-current': here && 'page', 'aria-keyshortcuts': key };
 	return h(
-		'a',
-		{
-			class: change ? 'cls cols moved' : 'cls cols',
-			href,
-			title,
-			'aria-current': here && 'page',
-			'aria-keyshortcuts': key,
-		},
+		change ? 'a.cls.cols.moved' : 'a.cls.cols',
+		link,
 		picture,
 		h('span.name', name),
 		key ? cap(key) : h('span'),
@@ -40,86 +40,77 @@ function row(href, here, change, { picture, name, key, title, done, left }) {
 		h('span.n.left', left),
 	);
 }
-const spoken = text => h('span.sr', text);
 
-function classRow(one, change) {
+function classRow(one, here, change) {
 	const title = `${count(one.examples)} examples, ${count(one.accepted)} accepted, ${count(one.proposed)} proposed`;
-	const here = current.kind === 'class' && current.parameters.name === one.name;
 	const done = [count(checkedOf(one)), spoken(` done: ${title};`)];
 	const left = one.proposed ? [count(one.proposed), spoken(' left')] : [icon('check'), spoken('none left')];
-	const { name, key } = one;
-	return h(
-		'li',
-		row(address('class', { name }), here, change, { picture: classPicture(one), name, key, title, done, left }),
-	);
+	const shown = { picture: classPicture(one), ...one, title, done, left };
+	return h('li', row(address('class', { name: one.name }), here, change, shown));
 }
 
-function groupRow(kind, name, mark, n, change) {
+function groupRow(n, here, change, [kind, name, mark]) {
 	const left = [count(n), spoken(' pictures')];
-	return row(address(kind), current.kind === kind, change, { picture: h('span.pic', icon(mark)), name, left });
+	return h('li', row(address(kind), here, change, { picture: h('span.pic', icon(mark)), name, left }));
 }
 
-function summary(state) {
-	const done = state.classes.reduce((sum, one) => sum + checkedOf(one), 0);
-	const proposed = state.classes.reduce((sum, one) => sum + one.proposed, 0);
-	const stack = h('div.stack', { 'aria-hidden': 'true' });
-	for (const [kind, n] of [
-		['done', done],
-		['prop', proposed],
-		['unsure', state.unsure],
-		['unknown', state.unknown],
-	]) {
-		if (n) setVariables(stack.appendChild(h('i', { class: kind })), { '--n': n });
-	}
-	return h(
-		'div.sum',
-		h(
-			'div.line',
-			h('b', `${state.progress ? `${count(state.embedded)} of ` : ''}${plural(state.pictures, 'picture')}`),
-			state.unreadable && h('span.small.quiet', `${count(state.unreadable)} cannot be read`),
-		),
-		stack,
-		h('div.line.small.quiet', h('span', `${count(done)} done`), h('span', `${count(proposed)} proposed`)),
-	);
+/** Show rows in a list; `make` is called only for those that differ from what is shown. */
+function drawRows(list, rows, make) {
+	rows.forEach((row, index) => {
+		const old = list.children[index],
+			shows = JSON.stringify(row);
+		if (old?.dataset.shows === shows) return;
+		const made = make(...row);
+		made.dataset.shows = shows;
+		const focused = old?.contains(document.activeElement);
+		if (old) old.replaceWith(made);
+		else list.append(made);
+		if (focused) made.firstChild.focus();
+	});
+	while (list.children.length > rows.length) list.lastChild.remove();
+}
+
+function drawSummary({ pictures, embedded, progress, unreadable, unsure, unknown, classes }) {
+	const done = total(checkedOf),
+		proposed = total(proposedOf);
+	[done, proposed, unsure, unknown].forEach((n, index) => {
+		const part = $('.stack').children[index];
+		part.hidden = !n;
+		setVariables(part, { n });
+	});
+	say({
+		'sum-pictures': `${progress ? `${count(embedded)} of ` : ''}${plural(pictures, 'picture')}`,
+		'sum-unreadable': unreadable ? `${count(unreadable)} cannot be read` : '',
+		'sum-done': `${count(done)} done`,
+		'sum-proposed': `${count(proposed)} proposed`,
+		'class-count': `Classes, ${count(classes.length)}`,
+	});
+	$('#no-classes').hidden = classes.length > 0;
 }
 
 function drawNav() {
-	const { state } = store;
-	const nav = $('#classes');
-	const scrolled = nav.querySelector('.list')?.scrollTop ?? 0;
-	const focused = nav.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
-	const change = moved();
-	const list = state.classes.length
-		? h(
-				'ul.list',
-				state.classes.map(one => classRow(one, change.get(one.name))),
-			)
-		: h('p.none', 'No classes yet. Select pictures that show the same thing and type its name.');
-	nav.replaceChildren(
-		summary(state),
-		h('div.navhead.cols', h('h2', `Classes, ${count(state.classes.length)}`), h('span', 'Done'), h('span', 'Left')),
-		list,
-		h(
-			'div.navfoot',
-			button([icon('plus'), 'New class'], {
-				key: 'N',
-				kind: 'plain add',
-				onclick: () => (current.grid ? newClass() : choose({ onlyNew: true, chosen: name => makeClass(name) })),
-			}),
-			groupRow('unsure', 'Unsure', 'ask', state.unsure, change.get('_unsure')),
-			groupRow('unknown', 'Unknown', 'slash', state.unknown, change.get('_unknown')),
-			groupRow('all', 'All pictures', 'all', state.pictures, 0),
-		),
+	const { state } = store,
+		{ kind, parameters } = current,
+		change = moved();
+	if (!state) return;
+	drawSummary(state);
+	const isHere = one => kind === 'class' && parameters.name === one.name;
+	drawRows(
+		$('#class-list'),
+		state.classes.map(one => [one, isHere(one), change.get(one.name)]),
+		classRow,
 	);
-	list.scrollTop = scrolled;
-	if (focused) [...nav.querySelectorAll('a')].find(link => link.getAttribute('href') === focused)?.focus();
+	const counts = { ...state, all: state.pictures };
+	drawRows(
+		$('#group-list'),
+		GROUPS.map(group => [counts[group[0]], kind === group[0], change.get(`_${group[0]}`), group]),
+		groupRow,
+	);
 }
 
-on('state', drawNav);
-on('acts', () => {
-	if (store.state) drawNav();
-});
-on('view', () => {
-	drawNav();
-	$('#classes').classList.remove('open');
-});
+export function startNav() {
+	const makeEmpty = () => choose({ onlyNew: true, chosen: name => makeClass(name) });
+	$('#new-class').addEventListener('click', () => (current.grid ? newClass() : makeEmpty()));
+	on('state acts view', perFrame(drawNav));
+	on('view', () => $('#classes').classList.remove('open'));
+}

@@ -1,6 +1,6 @@
 // Choosing a class by typing a part of its name. Nothing happens before Enter.
 
-import { $, cap, count, h, icon, plural } from './dom.js';
+import { $, cap, count, h, icon, plural, say } from './dom.js';
 import { checkedOf, classNamed, store } from './store.js';
 import { classPicture } from './tile.js';
 
@@ -76,8 +76,10 @@ export function choose({ pictures, chosen, onlyNew = false, except = null, title
 	};
 	input.value = '';
 	input.placeholder = input.ariaLabel = onlyNew ? 'Name of the new class' : title;
-	$('#palette-for').textContent = pictures ? `for ${plural(pictures, 'picture')}` : '';
-	$('#palette-verb').textContent = onlyNew ? 'Make class' : except === null ? 'Label' : 'Choose';
+	say({
+		'palette-for': pictures ? `for ${plural(pictures, 'picture')}` : '',
+		'palette-verb': onlyNew ? 'Make class' : except === null ? 'Label' : 'Choose',
+	});
 	$('#palette-new').hidden = onlyNew || except !== null;
 	draw();
 	dialog.showModal();

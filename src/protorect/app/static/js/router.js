@@ -53,10 +53,9 @@ export async function show() {
 	if (turn !== opening) return; // another view was asked for meanwhile
 	const target = $('#pictures');
 	Object.assign(current, { kind, parameters, keys: {}, refresh: null, ...opened });
-	Grid.current = opened.grid ?? null;
 	target.querySelector('.view')?.remove();
 	target.append(opened.element);
-	opened.grid?.layout();
+	Grid.show(opened.grid ?? null);
 	document.title = `${opened.title} · ${store.state.project.name}`;
 	emit('view');
 	(opened.focus ?? (() => opened.grid?.focus(0)))();

@@ -14,9 +14,9 @@ export const store = {
 
 const listeners = new Map();
 
-/** Call `run` whenever something of this kind changes: state, pictures, changed, acts, connection, view. */
-export function on(kind, run) {
-	listeners.set(kind, [...(listeners.get(kind) ?? []), run]);
+/** Call `run` whenever something of these kinds changes: state, pictures, changed, acts, connection, view, pick. */
+export function on(kinds, run) {
+	for (const kind of kinds.split(' ')) listeners.set(kind, [...(listeners.get(kind) ?? []), run]);
 }
 export function emit(kind, detail) {
 	for (const run of listeners.get(kind) ?? []) run(detail);
@@ -38,6 +38,9 @@ export const isAside = picture => ['unsure', 'unknown'].includes(picture.status)
 /** The class of a picture, or the group that it is in instead. */
 export const groupOf = picture => (isAside(picture) ? `_${picture.status}` : picture.label);
 export const checkedOf = one => one.examples + one.accepted;
+/** The sum of a number over all classes. */
+export const total = numberOf => store.state.classes.reduce((sum, one) => sum + numberOf(one), 0);
+export const proposedOf = one => one.proposed;
 
 export function keep(pictures) {
 	for (const picture of pictures) store.pictures.set(picture.id, picture);

@@ -1,39 +1,29 @@
 // The strip at the bottom: what the last act changed, with Show and Undo.
 
+import { showChanges } from './actions.js';
 import { connection, drop, last, undo, unsaved } from './acts.js';
-import { $, button, count, fill, h, icon, plural, shown } from './dom.js';
-import { go } from './router.js';
+import { $, count, fill, h, icon, perFrame, plural, say, shown } from './dom.js';
 import { on, store } from './store.js';
 import { thumbnail } from './tile.js';
 
 const SHOWN_FLOWS = 3;
 const SLOW = 1500; // milliseconds until the strip says that it still works
-let slow = null;
+let slow = null; // a timer, then true
 
 const changes = n => `${plural(n, 'picture')} changed`;
+const flow = ({ from, to, count: n }, arrow) => `${count(n)} ${shown(from)} ${arrow} ${shown(to)}`;
 
-function flows() {
-	return last.summary
-		.slice(0, SHOWN_FLOWS)
-		.map(({ from, to, count: n }) =>
-			h(
-				'button.flow',
-				{ onclick: () => go('changes', { act: last.act }) },
-				h('b', count(n)),
-				` ${shown(from)} `,
-				icon('arrow'),
-				h('span.sr', 'to'),
-				` ${shown(to)}`,
-			),
-		);
+function flowButton({ from, to, count: n }) {
+	const parts = [h('b', count(n)), ` ${shown(from)} `, icon('arrow'), h('span.sr', 'to'), ` ${shown(to)}`];
+	return h('button.flow', { onclick: showChanges }, parts);
 }
 
+/** What a screen reader says: one sentence per act, when the server has answered. */
 function spoken() {
 	if (connection.lost && unsaved()) return `${plural(unsaved(), 'act')} not saved yet`;
 	if (last.problem) return last.problem.text;
-	if (last.working) return '';
-	if (!last.count) return last.text;
-	return `${last.text}. ${changes(last.count)}: ${last.summary.map(({ from, to, count: n }) => `${n} ${shown(from)} to ${shown(to)}`).join(', ')}`;
+	if (last.working || !last.count) return last.working ? '' : last.text;
+	return `${last.text}. ${changes(last.count)}: ${last.summary.map(one => flow(one, 'to')).join(', ')}`;
 }
 
 function sentence() {
@@ -44,72 +34,64 @@ function sentence() {
 	return last.count ? null : 'No other picture changed.';
 }
 
-function body() {
-	const text = sentence();
-	if (text !== null) return h('div.sum2', h('b', text));
-	const more = last.summary.length - SHOWN_FLOWS;
-	return h('div.sum2', h('b', `${changes(last.count)}:`), flows(), more > 0 && h('span.desk', `and ${more} more`));
+function drawBody() {
+	const text = sentence(),
+		{ count: n, summary } = last,
+		more = summary.length - SHOWN_FLOWS;
+	const flows = () => [summary.slice(0, SHOWN_FLOWS).map(flowButton), more > 0 && h('span.desk', `and ${more} more`)];
+	fill($('#strip-sum'), h('b', text ?? `${changes(n)}:`), text === null && flows());
+	const rest = n - (summary[0]?.count ?? 0);
+	const brief = text === null ? flow(summary[0], '→') + (rest ? `, ${count(rest)} more` : '') : '';
+	say({ 'strip-did': last.text || 'Nothing labeled yet', 'strip-brief': brief });
 }
 
-function phoneText() {
-	if (!last.count || last.working) return null;
-	const [{ from, to, count: n }] = last.summary;
-	const rest = last.count - n;
-	return h(
-		'p.phone',
-		{ 'aria-hidden': 'true' },
-		`${count(n)} ${shown(from)} → ${shown(to)}${rest ? `, ${count(rest)} more` : ''}`,
-	);
-}
-
-function buttons() {
-	if (connection.lost) return unsaved() ? [button('Drop this act', { onclick: drop })] : [];
-	if (last.problem) {
-		return [
-			last.problem.again && button('Try again', { onclick: last.problem.again }),
-			button(last.problem.again ? 'Drop this act' : 'Close', {
-				onclick: () => {
-					last.problem = null;
-					drawStrip();
-				},
-			}),
-		];
-	}
-	const show = last.count
-		? button('Show', { key: 'W', kind: 'changes', onclick: () => go('changes', { act: last.act }) })
-		: null;
-	const back = store.state?.undo ? button([icon('undo'), 'Undo'], { key: 'Z', onclick: undo }) : null;
-	return [show, back];
+function drawButtons() {
+	const { lost } = connection,
+		{ problem } = last,
+		calm = !lost && !problem;
+	const buttons = {
+		again: !lost && problem?.again,
+		drop: lost ? unsaved() : problem?.again,
+		close: !lost && problem && !problem.again,
+		show: calm && last.count,
+		undo: calm && store.state?.undo,
+	};
+	for (const [name, is] of Object.entries(buttons)) $(`#strip-${name}`).hidden = !is;
 }
 
 function drawStrip() {
-	const strip = $('#strip');
-	const picture = last.thumbnail !== null ? store.pictures.get(last.thumbnail) : null;
+	const strip = $('#strip'),
+		picture = store.pictures.get(last.thumbnail);
 	strip.classList.toggle('lit', last.count > 0 && !last.working);
 	strip.classList.toggle('busy', last.working && !connection.lost);
 	strip.classList.toggle('bad', Boolean(last.problem));
-	fill(
-		$('.now-shown', strip),
-		picture && !picture.error && thumbnail(picture),
-		h('div.body', h('p.did', last.text || 'Nothing labeled yet'), body(), phoneText()),
-		h('div.end', buttons()),
-	);
-	const status = strip.querySelector('[role=status]');
-	const text = spoken();
+	fill($('#strip-picture'), picture && !picture.error && thumbnail(picture));
+	drawBody();
+	drawButtons();
+	const status = $('[role=status]', strip),
+		text = spoken();
 	if (text && status.textContent !== text) status.textContent = text;
 }
 
-on('acts', () => {
-	if (last.working && slow === null)
-		slow = setTimeout(() => {
-			slow = true;
-			drawStrip();
-		}, SLOW);
-	if (!last.working) {
-		clearTimeout(slow);
-		slow = null;
-	}
+function close() {
+	last.problem = null;
 	drawStrip();
-});
-on('connection', drawStrip);
-on('state', drawStrip);
+}
+
+export function startStrip() {
+	const clicks = { again: () => last.problem.again(), drop: () => (connection.lost ? drop() : close()) };
+	for (const [name, run] of Object.entries({ ...clicks, close, show: showChanges, undo }))
+		$(`#strip-${name}`).addEventListener('click', run);
+	const draw = perFrame(drawStrip);
+	on('acts connection state', draw);
+	on('acts', () => {
+		if (!last.working) {
+			clearTimeout(slow);
+			slow = null;
+		} else
+			slow ??= setTimeout(() => {
+				slow = true;
+				draw();
+			}, SLOW);
+	});
+}

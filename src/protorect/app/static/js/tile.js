@@ -19,19 +19,13 @@ export const classPicture = ({ thumbnail: id }) => (id === null ? h('span.pic') 
 
 export function createTile() {
 	const tile = h('div.tile.wait', { role: 'option', tabindex: '-1', 'aria-selected': 'false' });
-	tile.append(
-		h(
-			'span.as',
-			{ 'aria-hidden': 'true' },
-			h(
-				'span.p',
-				h('img', { alt: '', draggable: 'false', decoding: 'async', onerror: () => tile.classList.add('gone') }),
-			),
-			h('span.pick', icon('check')),
-		),
-	);
+	const onerror = () => tile.classList.add('gone');
+	const image = h('img', { alt: '', draggable: 'false', decoding: 'async', onerror });
+	tile.append(h('span.as', { 'aria-hidden': 'true' }, h('span.p', image), h('span.pick', icon('check'))));
 	return tile;
 }
+
+const hasProbability = ({ status, probability }) => status === 'proposed' && probability !== null;
 
 /** Show a picture in a tile; `picture` is undefined while it is read. */
 export function fillTile(tile, picture, { selected, labelled }) {
@@ -71,11 +65,8 @@ export function fillTile(tile, picture, { selected, labelled }) {
 	else {
 		const mark = MARKS[picture.status];
 		if (mark) parts.append(h('span.mark', icon(...mark)));
-		if (picture.status === 'proposed' && picture.probability !== null) {
-			parts.append(
-				h('span', { class: picture.probability < DOUBTFUL ? 'pct' : 'pct sure' }, percent(picture.probability)),
-			);
-		}
+		const sure = picture.probability < DOUBTFUL ? '' : '.sure';
+		if (hasProbability(picture)) parts.append(h(`span.pct${sure}`, percent(picture.probability)));
 	}
 }
 
@@ -88,6 +79,6 @@ function newLabel(picture, changed) {
 function describe(picture) {
 	if (picture.error) return `Cannot be read: ${picture.error}, ${picture.name}`;
 	const label = picture.label === null ? 'No label' : picture.label;
-	const sure = picture.status === 'proposed' && picture.probability !== null ? `, ${percent(picture.probability)}` : '';
+	const sure = hasProbability(picture) ? `, ${percent(picture.probability)}` : '';
 	return `${label}, ${picture.status}${sure}, ${picture.name}`;
 }

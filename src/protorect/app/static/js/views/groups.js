@@ -2,7 +2,7 @@
 
 import * as acts from '../acts.js';
 import { read } from '../api.js';
-import { $, button, cap, count, h, nameField, plural } from '../dom.js';
+import { $, button, count, h, nameField, nameForm, plural } from '../dom.js';
 import { choose } from '../palette.js';
 import { go, view } from '../router.js';
 import { store } from '../store.js';
@@ -15,7 +15,7 @@ const ways = mode => modes('unknown', ['groups', 'Groups'], mode);
 const nothing = () =>
 	blank({ title: 'No unknown pictures', text: 'Pictures that look like none of the classes appear here.' });
 const sentence = () =>
-	`${plural(store.state.unknown, 'picture')} that ${store.state.unknown === 1 ? 'looks' : 'look'} like none of the ${plural(store.state.classes.length, 'class').replace('classs', 'classes')}`;
+	`${plural(store.state.unknown, 'picture')} that ${store.state.unknown === 1 ? 'looks' : 'look'} like none of the ${plural(store.state.classes.length, 'class')}`;
 
 view('unknown', async ({ mode = 'groups', group }) => {
 	if (group !== undefined) {
@@ -43,76 +43,48 @@ view('unknown', async ({ mode = 'groups', group }) => {
 });
 
 function groupsView({ groups, single }) {
-	const body =
-		groups.length || single
-			? [
-					h(
-						'div.acts',
-						h(
-							'span.hint',
-							'Pictures that look alike are grouped. Type a name to make a group a class; select pictures in it to leave them out.',
-						),
-					),
-					h('div.scroll', h('div.groups', groups.map(groupCard)), single && loose(single)),
-				]
-			: [nothing()];
+	const hint =
+		'Pictures that look alike are grouped. Type a name to make a group a class; select pictures in it to leave them out.';
+	const cards = () => [
+		h('div.acts', h('span.hint', hint)),
+		h('div.scroll', h('div.groups', groups.map(groupCard)), single && loose(single)),
+	];
 	const name = 'Unknown pictures in groups';
 	const controls = h('div.desk', ways('groups'));
-	const element = frame({ name, title: 'Unknown', counts: sentence(), controls }, body);
-	return { element, title: 'Unknown', grid: null, focus: () => $('.group input', element)?.focus(), targets: () => [] };
+	const element = frame(
+		{ name, title: 'Unknown', counts: sentence(), controls },
+		groups.length || single ? cards() : nothing(),
+	);
+	return { element, title: 'Unknown', focus: () => $('.group input', element)?.focus(), targets: () => [] };
 }
 
 function loose(single) {
+	const text = `${plural(single, 'picture')} ${single === 1 ? 'is' : 'are'} like no other.`;
 	return h(
 		'div.loose',
-		h(
-			'p',
-			h('b', single === 1 ? '1 picture is like no other.' : `${count(single)} pictures are like no other.`),
-			' ',
-			h('span.quiet', 'They stay unknown until you label them.'),
-		),
+		h('p', h('b', text), ' ', h('span.quiet', 'They stay unknown until you label them.')),
 		button('Show in a grid', { kind: 'push', onclick: () => go('unknown', { mode: 'grid' }) }),
 	);
 }
 
 function groupCard(group) {
 	const left = new Set(); // ids that are left out
-	const members = async () => (await read(`groups/${group.id}`)).ids.filter(id => !left.has(id));
-	const settle = act => async () => {
-		const ids = await members();
-		if (ids.length) {
-			await act(ids);
-			go('unknown');
-		}
+	const settle = async act => {
+		const ids = (await read(`groups/${group.id}`)).ids.filter(id => !left.has(id));
+		if (!ids.length) return;
+		await act(ids);
+		go('unknown');
 	};
-	const assign = name => settle(ids => acts.assign(ids, name))();
+	const assign = name => settle(ids => acts.assign(ids, name));
 	const input = nameField('input.field', { 'aria-label': 'Name of the new class', placeholder: 'Name of the class' });
-	const form = h(
-		'form.form',
-		{
-			onsubmit: event => {
-				event.preventDefault();
-				const name = input.value.trim();
-				if (name) assign(name);
-			},
-		},
-		input,
-		h('button.btn', { type: 'submit', 'aria-keyshortcuts': 'Enter' }, 'Make this a class', cap('Enter')),
-	);
+	const form = nameForm('form.form', { input, text: 'Make this a class', named: assign });
 	const picture = id => {
-		const toggle = h(
-			'button.member',
-			{
-				'aria-pressed': 'true',
-				'aria-label': `Picture ${id}: part of the group`,
-				onclick: () => {
-					if (!left.delete(id)) left.add(id);
-					toggle.setAttribute('aria-pressed', String(!left.has(id)));
-				},
-			},
-			thumbnail(id),
-		);
-		return toggle;
+		const onclick = ({ currentTarget }) => {
+			if (!left.delete(id)) left.add(id);
+			currentTarget.setAttribute('aria-pressed', String(!left.has(id)));
+		};
+		const pressed = { 'aria-pressed': 'true', 'aria-label': `Picture ${id}: part of the group` };
+		return h('button.member', { ...pressed, onclick }, thumbnail(id));
 	};
 	const more = group.size - Math.min(SHOWN, group.ids.length);
 	return h(
@@ -124,20 +96,19 @@ function groupCard(group) {
 			h(
 				'span.row',
 				button('Add to a class…', { kind: 'plain', onclick: () => choose({ pictures: group.size, chosen: assign }) }),
-				button('Leave unknown', { kind: 'plain', onclick: () => settle(acts.markUnknown)() }),
+				button('Leave unknown', { kind: 'plain', onclick: () => settle(acts.markUnknown) }),
 			),
 		),
 		h(
 			'div.six',
 			group.ids.slice(0, SHOWN).map(picture),
-			more > 0
-				? h(
-						'button.more',
-						{ onclick: () => go('unknown', { group: group.id }) },
-						`+${count(more)}`,
-						h('span.sr', `: show all ${count(group.size)} pictures`),
-					)
-				: null,
+			more > 0 &&
+				h(
+					'button.more',
+					{ onclick: () => go('unknown', { group: group.id }) },
+					`+${count(more)}`,
+					h('span.sr', `: show all ${count(group.size)} pictures`),
+				),
 		),
 		form,
 	);

@@ -18,6 +18,8 @@ const ORDERS = [
 const HINT = 'Select pictures to label them. Enter accepts the proposals of the page.';
 const orders = (options, chosen, pick) => choice('Order of the pictures', options, chosen, order => pick({ order }));
 
+const way = (text, ...to) => button(text, { kind: 'first', onclick: () => go(...to) });
+
 function nextClass(name) {
 	const { classes } = store.state;
 	const at = classes.findIndex(one => one.name === name);
@@ -31,11 +33,8 @@ function nothingLeft(one) {
 		text: `All ${plural(checkedOf(one), 'picture')} are checked. If later labels bring new proposals, they appear here.`,
 		buttons: [
 			next
-				? button(`Go to ${next.name}, ${count(next.proposed)} left`, {
-						kind: 'first',
-						onclick: () => go('class', { name: next.name }),
-					})
-				: button('Audit the labels', { kind: 'first', onclick: () => go('audit') }),
+				? way(`Go to ${next.name}, ${count(next.proposed)} left`, 'class', { name: next.name })
+				: way('Audit the labels', 'audit'),
 			button(`Show all ${count(checkedOf(one))}`, { onclick: () => go('class', { name: one.name, all: 1 }) }),
 		],
 	});
@@ -82,11 +81,9 @@ view('all', async ({ order = 'name' }) =>
 );
 
 view('similar', async ({ id }) => {
-	const {
-		pictures: [picture],
-	} = await read('pictures', { ids: id });
+	const { pictures } = await read('pictures', { ids: id });
 	return gridView({
-		title: `Similar to ${picture.name}`,
+		title: `Similar to ${pictures[0].name}`,
 		counts: () => 'The most similar first',
 		sections: [{ ids: await idsOf({ similar: id }) }],
 		hint: 'Select pictures to label them together.',
@@ -155,12 +152,8 @@ function changeSection([from, to], members) {
 	const proposed = () =>
 		ids.filter(id => (store.pictures.get(id) ?? members[0]).status === 'proposed' && !Grid.current?.selected.has(id));
 	const text = `${plural(ids.length, 'picture')}: ${shown(from)} → ${shown(to)}`;
-	const acceptAll = () => {
-		const now = proposed();
-		if (now.length) void accept(now);
-	};
 	const n = proposed().length;
-	return { title: text, ids, action: n > 0 && button(`Accept ${count(n)}`, { onclick: acceptAll }) };
+	return { title: text, ids, action: n > 0 && button(`Accept ${count(n)}`, { onclick: () => accept(proposed()) }) };
 }
 
 view('nothing', async () => ({

@@ -10,9 +10,9 @@ import { Grid, setZoom, zoom } from '../grid.js';
 import { current, go } from '../router.js';
 import { emit, on, store } from '../store.js';
 
-export const idsOf = async parameters => (await read('pictures', { ...parameters, fields: 'id' })).ids;
+const PAUSED = 'Labeling is paused until the server answers. You can still look at pictures.';
 
-// ---- The two rows above a grid ----
+export const idsOf = async parameters => (await read('pictures', { ...parameters, fields: 'id' })).ids;
 
 export function zoomSlider() {
 	const slider = h('input', { type: 'range', min: 1, max: 5, value: zoom() + 1, 'aria-label': 'Size of the pictures' });
@@ -43,19 +43,21 @@ function actsRow(hint) {
 		const grid = Grid.current;
 		if (!grid || !row.isConnected) return;
 		const chosen = grid.selected.size,
-			rest = actions.restOfPage().length;
-		const off = connection.lost ? { 'aria-disabled': 'true' } : {};
-		const main = (text, kind) => button(text, { key: 'Enter', kind, onclick: actions.acceptRest, ...off });
+			rest = actions.restOfPage().length,
+			paused = connection.lost;
+		const off = paused ? { 'aria-disabled': 'true' } : {};
 		const acceptText = chosen ? `Accept the other ${count(rest)}` : `Accept ${count(rest)} on this page`;
-		const acceptButton = rest ? main(acceptText, connection.lost ? 'push' : 'first push') : null;
-		const paused = 'Labeling is paused until the server answers. You can still look at pictures.';
-		fill(row, chosen ? selectionActs(grid, off) : h('span.hint', connection.lost ? paused : hint), acceptButton);
+		const accept = (text, given) => rest && button(text, { onclick: actions.acceptRest, ...given });
+		fill(
+			row,
+			chosen ? selectionActs(grid, off) : h('span.hint', paused ? PAUSED : hint),
+			accept(acceptText, { key: 'Enter', kind: paused ? 'push' : 'first push', ...off }),
+		);
 		fill(
 			phone,
 			chosen && button('Class…', { onclick: actions.chooseClass }),
 			chosen && button('Unknown', { onclick: actions.unknown }),
-			rest &&
-				button(chosen ? `Accept other ${count(rest)}` : acceptText, { kind: 'first', onclick: actions.acceptRest }),
+			accept(chosen ? `Accept other ${count(rest)}` : acceptText, { kind: 'first' }),
 		);
 	};
 	return { row, phone, draw };
@@ -84,8 +86,6 @@ function selectionActs(grid, off) {
 		unsureButton({ kind: 'wide', ...off }),
 	];
 }
-
-// ---- Views ----
 
 /** A view: title, counts and controls in its first row, then its body. */
 export function frame({ name, title, menu, counts, controls }, ...body) {
@@ -125,7 +125,6 @@ export function blank({ mark = 'check', title, text, buttons = [] }) {
 	);
 }
 
-for (const kind of ['pick', 'pictures', 'changed', 'connection', 'state'])
-	on(kind, () => {
-		if (Grid.current) current.refresh?.();
-	});
+on('pick pictures changed connection state', () => {
+	if (Grid.current) current.refresh?.();
+});

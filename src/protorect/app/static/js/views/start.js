@@ -2,7 +2,7 @@
 
 import { assign } from '../acts.js';
 import { read } from '../api.js';
-import { button, cap, h, nameField, plural } from '../dom.js';
+import { button, h, nameField, nameForm, plural } from '../dom.js';
 import { openDetails } from '../drawer.js';
 import { Grid } from '../grid.js';
 import { go, view } from '../router.js';
@@ -16,37 +16,34 @@ view('start', async ({ offset = 0 }) => {
 	keep(pictures);
 	const title = store.state.classes.length ? 'Name more classes' : 'Name your first classes';
 	const input = nameField('input.field.name', { id: 'first-name' });
-	const label = h('label.what', { for: 'first-name' }, 'Select pictures that show the same thing');
+	const label = h('label.what', { for: 'first-name' });
+	const ask = (n = 0) => {
+		label.textContent = n
+			? `${n} selected. What ${n === 1 ? 'does it' : 'do they'} show?`
+			: 'Select pictures that show the same thing';
+	};
+	ask();
 	const grid = new Grid({
 		name: 'Pictures that differ from each other',
 		sections: [{ ids: pictures.map(picture => picture.id) }],
 		onopen: openDetails,
-		onpick: () => {
-			const n = grid.selected.size;
-			label.textContent = n
-				? `${n} selected. What ${n === 1 ? 'does it' : 'do they'} show?`
-				: 'Select pictures that show the same thing';
-		},
+		onpick: () => ask(grid.selected.size),
 	});
-	const form = h(
-		'form.acts',
-		{
-			onsubmit: event => {
-				event.preventDefault();
-				const name = input.value.trim(),
-					ids = grid.targets();
-				if (!name || !ids.length) return;
-				void assign(ids, name);
-				input.value = '';
-				grid.clear();
-			},
-		},
-		label,
+	const form = nameForm('form.acts', {
 		input,
-		h('button.btn.first', { type: 'submit', 'aria-keyshortcuts': 'Enter' }, 'Make class', cap('Enter')),
-		button('Clear', { key: 'Esc', keys: 'Escape', kind: 'plain', onclick: () => grid.clear() }),
-		h('span.hint.push', 'One picture per class is enough to begin.'),
-	);
+		text: 'Make class',
+		kind: 'first',
+		named: name => {
+			void assign(grid.targets(), name);
+			input.value = '';
+			grid.clear();
+		},
+		before: label,
+		after: [
+			button('Clear', { key: 'Esc', keys: 'Escape', kind: 'plain', onclick: () => grid.clear() }),
+			h('span.hint.push', 'One picture per class is enough to begin.'),
+		],
+	});
 	const others = pictures.length < SHOWN ? 0 : Number(offset) + SHOWN;
 	const counts = `${plural(pictures.length, 'picture')}, chosen to differ from each other`;
 	const next = () =>

@@ -3,7 +3,7 @@
 import { chooseButton, choices, newButton, unknownButton } from '../act_buttons.js';
 import * as actions from '../actions.js';
 import { pictureUrl, read } from '../api.js';
-import { $, button, count, h, plural, setVariables } from '../dom.js';
+import { $, button, count, h, plural } from '../dom.js';
 import { current, view } from '../router.js';
 import { emit, load, on, store } from '../store.js';
 import { thumbnail } from '../tile.js';
@@ -32,123 +32,93 @@ view('unsure', async ({ mode = 'one' }) => {
 			hint: 'Select pictures and give them a class. A labels each with its likeliest class.',
 		});
 	}
-	return new OneAtATime(ids).view();
+	return oneAtATime(ids);
 });
 
-class OneAtATime {
-	constructor(ids) {
-		this.ids = ids;
-		this.at = 0;
-		this.examples = new Map(); // class -> pictures
-	}
+function oneAtATime(ids) {
+	const examples = new Map(), // class -> pictures
+		counts = h('span'),
+		body = h('div.one');
+	let at = 0;
+	const isSettled = id => (store.pictures.get(id)?.status ?? 'unsure') !== 'unsure';
+	const focus = () => ($('.card', body) ?? $('.btn', body))?.focus({ preventScroll: true });
 
-	view() {
-		this.counts = h('span');
-		this.body = h('div.one');
-		const name = 'Unsure pictures, one at a time';
-		const controls = h('div.desk', ways('one'));
-		const element = frame({ name, title: 'Unsure', counts: this.counts, controls }, this.body);
-		this.draw();
-		return {
-			element,
-			title: 'Unsure',
-			grid: null,
-			targets: () => (this.at < this.ids.length ? [this.ids[this.at]] : []),
-			advance: () => this.move(1),
-			place: () => this.ids[this.at] !== undefined && `${count(this.at + 1)} of ${count(this.ids.length)}`,
-			refresh: () => this.draw(),
-			focus: () => this.focus(),
-			keys: {
-				Enter: () => actions.likeliest(0),
-				ArrowRight: () => this.move(1),
-				ArrowLeft: () => this.move(-1),
-				' ': () => this.move(1),
-			},
-		};
-	}
-
-	focus() {
-		($('.card', this.body) ?? $('.btn', this.body))?.focus({ preventScroll: true });
-	}
-
-	move(by) {
-		this.at = Math.max(0, this.at + by);
+	function move(by) {
+		at = Math.max(0, at + by);
 		// What the last labels settled needs no look any more.
-		while (by > 0 && this.at < this.ids.length) {
-			const picture = store.pictures.get(this.ids[this.at]);
-			if (!picture || picture.status === 'unsure') break;
-			this.at += 1;
-		}
+		while (by > 0 && isSettled(ids[at])) at += 1;
 		emit('pick');
-		this.draw().then(() => this.focus());
+		draw().then(focus);
 	}
 
-	async draw() {
-		if (this.at >= this.ids.length) {
-			this.body.replaceChildren(nothing());
-			this.counts.textContent = '';
+	async function draw() {
+		if (at >= ids.length) {
+			body.replaceChildren(nothing());
+			counts.textContent = '';
 			return;
 		}
-		const around = this.ids.slice(Math.max(0, this.at - 1), this.at + FILM);
+		const around = ids.slice(Math.max(0, at - 1), at + FILM);
 		await load(around);
-		const picture = store.pictures.get(this.ids[this.at]);
+		const picture = store.pictures.get(ids[at]);
 		if (!picture) return;
-		await Promise.all((picture.top ?? []).map(({ label }) => this.readExamples(label)));
-		const settled = this.ids.filter(
-			(id, index) => index > this.at && (store.pictures.get(id)?.status ?? 'unsure') !== 'unsure',
-		).length;
-		this.counts.textContent = `Picture ${count(this.at + 1)} of ${count(this.ids.length)}${settled ? ` · ${count(settled)} more were settled by your labels` : ''}`;
-		this.body.replaceChildren(this.stage(picture, around), this.ask(picture));
+		await Promise.all((picture.top ?? []).map(({ label }) => readExamples(label)));
+		const settled = ids.slice(at + 1).filter(isSettled).length;
+		const more = settled ? ` · ${count(settled)} more were settled by your labels` : '';
+		counts.textContent = `Picture ${count(at + 1)} of ${count(ids.length)}${more}`;
+		body.replaceChildren(stage(picture, around), ask(picture));
 	}
 
-	async readExamples(name) {
-		if (this.examples.has(name)) return;
-		this.examples.set(
-			name,
-			(await read('pictures', { class: name, status: 'example,accepted', order: 'sure', limit: EXAMPLES })).pictures,
-		);
+	async function readExamples(name) {
+		if (examples.has(name)) return;
+		const wanted = { class: name, status: 'example,accepted', order: 'sure', limit: EXAMPLES };
+		examples.set(name, (await read('pictures', wanted)).pictures);
 	}
 
-	stage(picture, around) {
-		const fit = h('div.fit', h('img.big', { alt: picture.name, src: pictureUrl(picture) }));
-		setVariables(fit, { '--ratio': (picture.width || 1) / (picture.height || 1) });
-		const film = h(
-			'span.film',
-			{ 'aria-hidden': 'true' },
-			around.map(id => {
-				const one = store.pictures.get(id);
-				return one && !one.error && thumbnail(one, { class: id === picture.id && 'at' });
-			}),
-		);
-		const caption = `${picture.name}${picture.width ? `, ${picture.width} × ${picture.height}` : ''}`;
-		return h('figure.stage', fit, h('figcaption', h('span.small.quiet', caption), film));
-	}
-
-	ask(picture) {
-		const examples = label =>
-			h(
-				'span.ex',
-				{ 'aria-hidden': 'true' },
-				(this.examples.get(label) ?? []).map(one => thumbnail(one)),
-			);
+	function ask(picture) {
+		const images = label => (examples.get(label) ?? []).map(one => thumbnail(one));
 		const first = picture.top?.[0]?.label;
 		return h(
 			'div.ask',
 			{ role: 'group', 'aria-label': 'Which class is it?' },
 			h('h2.desk', 'Which class is it?'),
-			choices(picture, 'card', examples),
-			h(
-				'div.others',
-				chooseButton(),
-				newButton(),
-				unknownButton(),
-				button('Skip', { key: '→', keys: 'ArrowRight', onclick: () => this.move(1) }),
-			),
+			choices(picture, 'card', label => h('span.ex', { 'aria-hidden': 'true' }, images(label))),
+			h('div.others', chooseButton(), newButton(), unknownButton(), skip()),
 			first && h('p.small.quiet.desk', `Enter accepts ${first}. The keys 1 to 0 label with their class.`),
 		);
 	}
+	const next = () => move(1);
+	const skip = () => button('Skip', { key: '→', keys: 'ArrowRight', onclick: next });
+
+	const name = 'Unsure pictures, one at a time';
+	const element = frame({ name, title: 'Unsure', counts, controls: h('div.desk', ways('one')) }, body);
+	void draw();
+	return {
+		element,
+		title: 'Unsure',
+		targets: () => ids.slice(at, at + 1),
+		advance: next,
+		place: () => at < ids.length && `${count(at + 1)} of ${count(ids.length)}`,
+		refresh: draw,
+		focus,
+		keys: { Enter: () => actions.likeliest(0), ArrowRight: next, ' ': next, ArrowLeft: () => move(-1) },
+	};
+}
+
+function stage(picture, around) {
+	const vars = { ratio: (picture.width || 1) / (picture.height || 1) };
+	const fit = h('div.fit', { vars }, h('img.big', { alt: picture.name, src: pictureUrl(picture) }));
+	const film = around.map(id => {
+		const one = store.pictures.get(id);
+		return one && !one.error && thumbnail(one, { class: id === picture.id && 'at' });
+	});
+	const caption = `${picture.name}${picture.width ? `, ${picture.width} × ${picture.height}` : ''}`;
+	return h(
+		'figure.stage',
+		fit,
+		h('figcaption', h('span.small.quiet', caption), h('span.film', { 'aria-hidden': 'true' }, film)),
+	);
 }
 
 on('state', () => {
-	if (current.kind === 'unsure' && !current.grid) current.refresh?.();
+	if (current.kind === 'unsure' && !current.grid) current.refresh();
 });
