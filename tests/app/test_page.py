@@ -179,6 +179,20 @@ def test_details_unsure_unknown_audit_and_export(page, client):
     says(page, "#export-result", "written to")
 
 
+@pytest.mark.parametrize("view", ["audit", "unsure", "unknown"])
+def test_keys_label_the_picture_in_focus_after_a_view_of_another_kind(page, client, view):
+    client.post("label", {"ids": [0], "unsure": True})
+    client.post("label", {"ids": [1, 2], "unknown": True})
+    show(page, view, VIEWS[view])
+    show(page, "all", "All pictures")
+    page.wait_for("document.activeElement.dataset.index", "0")
+    before = acts(client)
+    page.press("ArrowRight", "ArrowRight", "ArrowRight", "2")
+    saved(page, client, before + 1)
+    page.wait_for("document.activeElement.dataset.index", "4")
+    assert client.get("pictures?ids=0")["pictures"][0]["status"] == "unsure"
+
+
 def test_an_audit_is_extended_and_its_corrections_are_applied(tmp_path, color_weights):
     colors = ColoredPictures(tmp_path, color_weights, each=30)
     with (

@@ -12,7 +12,7 @@ export function view(kind, open) {
 	views.set(kind, open);
 }
 
-export const current = { kind: null, parameters: {}, keys: {}, title: '' };
+export let current = { kind: null, parameters: {}, keys: {}, title: '' };
 
 export const address = (kind, parameters = {}) => `#${kind}${query(parameters)}`;
 
@@ -52,7 +52,7 @@ export async function show() {
 	const opened = await views.get(kind)(parameters);
 	if (turn !== opening) return; // another view was asked for meanwhile
 	const target = $('#pictures');
-	Object.assign(current, { kind, parameters, keys: {}, refresh: null, ...opened });
+	current = { kind, parameters, keys: {}, ...opened }; // nothing stays of the view before
 	target.querySelector('.view')?.remove();
 	target.append(opened.element);
 	Grid.show(opened.grid ?? null);
