@@ -1,5 +1,10 @@
+import gc
 import subprocess
 import sys
+
+import pytest
+
+from protorect._utils.memory import without_garbage_collection
 
 PAGES = """
 import resource, sys
@@ -35,3 +40,24 @@ def test_training_steps_after_the_first_ones_map_no_new_pages():
     returned = max(pages_mapped("return") for _ in range(3))
     assert returned > 10_000  # else the call would have no effect
     assert kept < returned / 100
+
+
+@pytest.fixture
+def collection():
+    before = gc.isenabled()
+    yield lambda enabled: (gc.enable if enabled else gc.disable)()
+    (gc.enable if before else gc.disable)()
+
+
+def fail_inside():
+    with without_garbage_collection():
+        assert not gc.isenabled()
+        raise ValueError("inside")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_collection_is_as_before_after_an_error(collection, enabled):
+    collection(enabled)
+    with pytest.raises(ValueError, match="inside"):
+        fail_inside()
+    assert gc.isenabled() == enabled

@@ -1,8 +1,11 @@
-"""Memory of the machine, and what the C library does with freed memory."""
+"""Memory of the machine, and what the C library and the interpreter do with freed memory."""
 
 import ctypes
+import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # Names of glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
@@ -43,3 +46,15 @@ def return_freed_memory() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Make many objects that stay without a search for unreachable ones among them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -147,6 +147,8 @@ class Project:
         pictures, changed, vanished = list(self.pictures), [], []
         for number, one in enumerate(pictures):
             now = found.pop(one.file, None) or _still_there(one)
+            if now == one:
+                continue  # as nearly all are
             if now is None:
                 pictures[number] = one._replace(gone=True)
                 if not one.gone:

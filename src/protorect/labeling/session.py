@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from protorect._utils.memory import without_garbage_collection
 from protorect.embedding.cache import FeatureCache, cache_folder
 from protorect.images.find import PictureSource
 from protorect.images.stored import PathLike
@@ -115,7 +116,8 @@ class LabelingSession(SessionAudits, SessionPictures):
             Where the session can be reached, for the message to a second one.
         """
         options = Options(source, method, thresholds, precision, device, read_only, address)
-        opened = open_project(Path(project), pictures, examples, options)
+        with without_garbage_collection():  # a quarter of the time, for 100,000 pictures
+            opened = open_project(Path(project), pictures, examples, options)
         return cls(opened, FeatureCache(cache_folder(cache)), address)
 
     def __enter__(self) -> Self:
