@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+_CONVENIENCES = ("0/cache", "1/out/changes.jsonl")
 _TEMPORARY = re.compile(r"/\.(?!protorect(/|$))|\.part")
 
 
@@ -37,12 +38,12 @@ class Arena:
             path.unlink(missing_ok=True)
 
     def tree(self) -> dict[str, tuple[str, object]]:
-        """Everything in the folders, except for the cache, which may be made again."""
+        """Everything in the folders, except for conveniences, which may be lost."""
         tree = {}
         for number, folder in enumerate(self.watched):
             for path in sorted(folder.rglob("*")):
                 name = f"{number}/{path.relative_to(folder)}"
-                if name.startswith("0/cache"):
+                if name.startswith(_CONVENIENCES):
                     continue
                 if path.is_symlink():
                     tree[name] = ("link", (os.readlink(path), os.path.realpath(path)))

@@ -246,8 +246,13 @@ def _label(place: Place) -> int:
             precision="float32",
         ) as session:
             session.wait(30)
+            files = [one.file for one in session._engine.project.pictures]
+            chosen = [str(place.pictures / name) for name in _LABELED]
+            if missing := {*chosen} - {*files}:  # their folder could not be listed
+                print(f"there is no picture {min(missing)}")
+                return 2
             for number, act in enumerate(_ACTS):
-                act(session, act_id=f"act {number}")
+                act(session, *map(files.index, chosen), act_id=f"act {number}")
                 with place.notes.open("a") as notes:
                     notes.write(f"act {number}\n")
             rows = session.pictures(order="name").pictures
@@ -261,15 +266,16 @@ def _label(place: Place) -> int:
     return 0
 
 
+_LABELED = ("blue/0.png", "damaged.png", "red/0.png", "red/1.png")
 _ACTS: tuple[Callable[..., object], ...] = (
-    lambda session, **options: session.label([0], "blue", **options),
-    lambda session, **options: session.add_class("green", [1], **options),
-    lambda session, **options: session.mark_unknown([2], **options),
-    lambda session, **options: session.undo(**options),
-    lambda session, **options: session.redo(**options),
-    lambda session, **options: session.rename_class("green", "dark", **options),
-    lambda session, **options: session.accept([3], **options),
-    lambda session, **options: session.merge_classes("dark", "blue", **options),
+    lambda session, a, b, c, d, **options: session.label([a], "blue", **options),
+    lambda session, a, b, c, d, **options: session.add_class("green", [b], **options),
+    lambda session, a, b, c, d, **options: session.mark_unknown([c], **options),
+    lambda session, a, b, c, d, **options: session.undo(**options),
+    lambda session, a, b, c, d, **options: session.redo(**options),
+    lambda session, a, b, c, d, **options: session.rename_class("green", "dark", **options),
+    lambda session, a, b, c, d, **options: session.accept([d], **options),
+    lambda session, a, b, c, d, **options: session.merge_classes("dark", "blue", **options),
 )
 
 
@@ -363,7 +369,6 @@ COMMANDS = (
             "project.json",
             "pictures.json",
             "journal.jsonl",
-            "changes.jsonl",
             "rows.npz",
             "features/",
         ),

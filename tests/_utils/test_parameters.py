@@ -20,6 +20,9 @@ def as_floats(given):
 NETWORKS = {"a": 1, "b": 2}
 
 
+DEEP = "[" * 5000
+
+
 class Options(Parameters):
     rounds: int = parameter(3, "Number of rounds.", minimum=1)
     limit: int | None = parameter(8, "Largest number of queries.")
@@ -86,6 +89,7 @@ def by_name(cls):
         ({"rates": [[0, 1, 2]]}, "rates is [[0, 1, 2]]; it must be a list of [epoch, rate]"),
         ({"rates": [[0, math.inf]]}, "rates is [[0, inf]]; it must be a list of [epoch, rate]"),
         ({"rates": [[0, True]]}, "rates is [[0, True]]; it must be a list of [epoch, rate]"),
+        ({"rounds": -(16**9000)}, "rounds is a number of thousands of digits; it must be a whole"),
         ({"sizes": [[0, 2.5]]}, "sizes is [[0, 2.5]]; it must be a list of [epoch, side], whole"),
     ],
 )
@@ -147,6 +151,7 @@ def test_the_text_of_a_default_is_parsed_as_the_default(one):
         ("shift", "1", "shift=1: true or false is expected."),
         ("std", "x/1", "std=x/1: a number, or several as in 0.5/0.4/0.3, is expected."),
         ("rates", "[[", "rates=[[: a list such as [[epoch, rate], ...] is expected."),
+        ("rates", DEEP, f"rates={DEEP}: a list such as [[epoch, rate], ...] is expected."),
         ("mean", "1", "mean can be given in Python only, by with_options(mean=...)."),
     ],
 )

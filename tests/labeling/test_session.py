@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from helpers.labeling import numbers, opened, said
 from helpers.sorting import COLORS, OTHER, ColoredPictures, picture
 from protorect import ConflictError, DataError, LabelingSession, NotFoundError, OptionError
+from protorect.cli import main
 from protorect.labeling import answers, engine
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.answers import Answers, Problem, calibrate, rescore
@@ -595,6 +596,20 @@ def test_answers_are_computed_again_after_an_error_of_the_disk(colors, monkeypat
         assert session.notices == ()
         teach(session)
         assert all(labels(session).values())
+
+
+def test_labels_of_pictures_without_features_are_exported(colors):
+    with opened(colors) as session:
+        teach(session)
+    (colors.out / "rows.npz").unlink()
+    shutil.rmtree(colors.out / "features")
+    table = colors.root / "e.csv"
+    assert main(["export", str(colors.out), "--format", "csv", "--out", str(table)]) == 0
+    with LabelingSession.open(colors.out, read_only=True, cache=False) as session:
+        predictions = session.predictions
+    assert [one.label for one in predictions] == ["blue", "green", "red"]
+    assert predictions.contents == ("", "", "")
+    assert table.read_text().count(",example\n") == 3
 
 
 def test_a_notebook_shows_a_table_with_everything_escaped(session):

@@ -43,7 +43,7 @@ def test_a_file_changes_the_defaults_and_settings_change_the_file(tmp_path):
         ("epochs=0", "epochs is 0; it must be a whole number from 1 up"),
         ("steps_per_epoch=0", "steps_per_epoch is 0; it must be a whole number from 1 up or None"),
         ("batch_size=1", "batch_size is 1; it must be a whole number from 2 up"),
-        ("seed=-1", "seed is -1; it must be a whole number from 0 up"),
+        ("seed=-1", "seed is -1; it must be a whole number in 0 .."),
         ("momentum=1", "momentum is 1.0; it must lie in 0 .. 1, excluding 1"),
         ("momentum=nan", "momentum is nan; it must lie in 0 .. 1"),
         ("weight_decay=inf", "weight_decay is inf; it must lie in 0 .. 1e+06"),
@@ -78,6 +78,7 @@ def test_an_invalid_setting_is_reported(setting, message):
         ("flip = 1", "flip is 1; it must be true, false or None"),
         ("precision = 16", "unknown precision '16'"),
         ("[epochs]", "epochs is {}; it must be a whole number from 1 up"),
+        ("seed = 99999999999999999999", "seed is 99999999999999999999; it must be a whole number"),
     ],
 )
 def test_a_value_of_the_wrong_type_in_a_file_is_reported(tmp_path, text, message):

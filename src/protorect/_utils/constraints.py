@@ -54,7 +54,7 @@ class Constraint:
             return self.store(value)
         if self.choices:
             raise unknown_name(name, str(value), map(str, self.choices))
-        raise OptionError(f"{name} is {value!r}; it must {self._or_none(self.must, 'None')}.")
+        raise OptionError(f"{name} is {_shown(value)}; it must {self._or_none(self.must, 'None')}.")
 
     def parsed(self, name: str, text: str) -> Any:
         """The value of a text, yet to be validated; OptionError if it has none."""
@@ -64,7 +64,7 @@ class Constraint:
             raise OptionError(f"{name} can be given in Python only, by with_options({name}=...).")
         try:
             return self.read(text)
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, RecursionError):
             expected = self._or_none(self.expected, "none")
             raise OptionError(f"{name}={text}: {expected} is expected.") from None
 
@@ -156,6 +156,13 @@ def pairs(one: Constraint, names: tuple[str, str]) -> Constraint:
         lambda text: tomllib.loads(f"pairs = {text}")["pairs"],
         lambda value: tuple(map(tuple, value)),
     )
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python writes no whole numbers of thousands of digits
+        return "a number of thousands of digits"
 
 
 def _is_list(value: Any) -> bool:

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorect.errors import OptionError
+from protorect.errors import DataError, OptionError
 
 
 def tensor_of(array: NDArray[Any]) -> Tensor:
@@ -19,6 +19,13 @@ def tensor_of(array: NDArray[Any]) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
         return torch.from_numpy(array)
+
+
+def check_has_values(name: str, tensor: Tensor) -> None:
+    """Raise DataError if a tensor has no values, or not one in each place."""
+    if tensor.is_meta or tensor.layout != torch.strided:
+        kind = "a meta tensor" if tensor.is_meta else f"sparse ({tensor.layout})"
+        raise DataError(f"{name} is {kind}; give a dense tensor of numbers, as on the device cpu.")
 
 
 def on_device(tensor: Tensor, device: str | torch.device | None) -> Tensor:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
+from protorect._utils.tensors import check_has_values
 from protorect.errors import DataError
 
 Array = NDArray[Any]
@@ -19,6 +20,7 @@ Array = NDArray[Any]
 def to_array(X: Any) -> Any:
     """X as scikit-learn takes it: tensors become arrays, float16 becomes float32."""
     if isinstance(X, Tensor):
+        check_has_values("X", X)
         X = X.detach().cpu()
         X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()  # numpy has no bfloat16
     return X.astype(np.float32) if getattr(X, "dtype", None) == np.float16 else X
@@ -27,6 +29,7 @@ def to_array(X: Any) -> Any:
 def as_labels(y: Any) -> Any:
     """y as scikit-learn takes it; a list of mixed or other types becomes an array of objects."""
     if isinstance(y, Tensor):
+        check_has_values("y", y)
         return y.detach().cpu().numpy()
     if not isinstance(y, list | tuple):
         return y

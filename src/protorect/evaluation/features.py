@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from protorect._utils.arrays import load_arrays, save_arrays
-from protorect._utils.tensors import on_device, tensor_of, usable_device
+from protorect._utils.tensors import check_has_values, on_device, tensor_of, usable_device
 from protorect.core.unit_rows import inverse, row_norms
 from protorect.embedding.store import FeatureStore
 from protorect.errors import DataError, OptionError, naming
@@ -200,6 +200,7 @@ def mean_feature(features: ArrayLike | Tensor | str | os.PathLike[str]) -> list[
 
 def _as_tensor(features: ArrayLike | Tensor) -> Tensor:
     if isinstance(features, Tensor):
+        check_has_values("features", features)
         tensor = features.detach()
         if tensor.is_complex() or tensor.layout != torch.strided:
             raise DataError("features must be a dense tensor of real numbers.")

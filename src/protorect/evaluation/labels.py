@@ -4,13 +4,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
+from protorect._utils.tensors import check_has_values
 from protorect.errors import DataError
 
 
 def plain_labels(values: Any, name: str = "labels") -> NDArray[Any]:
     """The labels as an array of numbers or of strings; `name` is what errors call them."""
-    if hasattr(values, "detach"):  # a tensor, without importing torch
+    if isinstance(values, Tensor):
+        check_has_values(name, values)
         values = values.detach().cpu()
     try:
         array = np.asarray(values)

@@ -27,14 +27,15 @@ _FOLDERS = {"unsure": UNSURE, "unknown": UNKNOWN}
 
 
 def labeled_pictures(view: View) -> list[Labeled]:
-    """All pictures that can be read and have a label or were set aside."""
-    ids = view.rows.ids
-    places = np.arange(len(ids))
+    """All pictures that have a label or were set aside, but for unreadable ones.
+
+    Those that were not embedded yet are there if a person labeled them.
+    """
+    places = view.rows.places(np.arange(view.pictures)).tolist()
     has_answers = bool(len(view.answers.ways))
-    margins = view.answers.margin if has_answers else np.zeros(len(ids), np.float32)
-    tops = view.answers.top(places, 2)[0].tolist() if has_answers else [[]] * len(ids)
+    tops = view.answers.top(np.arange(len(view.rows.ids)), 2)[0].tolist() if has_answers else []
     rows = []
-    for place, picture in enumerate(ids.tolist()):
+    for picture, place in enumerate(places):
         status = STATUSES[view.status[picture]]
         label = view.names.get(int(view.label[picture]), "")
         if view.read.unreadable[picture] or not (label or status == "unknown"):
@@ -43,7 +44,8 @@ def labeled_pictures(view: View) -> list[Labeled]:
         if status not in CHECKED and label:
             other = view.names[next(one for one in tops[place] if one != view.label[picture])]
             ood = 0.0 if np.isnan(view.ood[picture]) else float(view.ood[picture])
-            numbers = (float(view.probability[picture]), other, float(margins[place]), 1 - ood)
+            margin = float(view.answers.margin[place])
+            numbers = (float(view.probability[picture]), other, margin, 1 - ood)
         file = view.read.listed[picture].file
         probability, second, margin, familiarity = numbers
         folder = _FOLDERS.get(status, label)
@@ -55,7 +57,7 @@ def labeled_pictures(view: View) -> list[Labeled]:
 def predictions_of(view: View, method: str) -> Predictions:
     """The labels of a view, as `sort_images` gives them."""
     rows = labeled_pictures(view)
-    contents = {view.read.listed[i].file: view.read.content(i) for i in view.rows.ids.tolist()}
+    numbers = {one.file: number for number, one in enumerate(view.read.listed)}
     problems = [
         FailedPicture(view.read.listed[i].file, view.read.error(i) or "")
         for i in np.flatnonzero(view.read.unreadable).tolist()
@@ -67,7 +69,7 @@ def predictions_of(view: View, method: str) -> Predictions:
         tuple(view.read.listed[i].file for i in given.tolist()),
         tuple(sorted(view.names.values())),
         method,
-        tuple(contents[row.path].hex() for row in rows),
+        tuple(view.read.content(numbers[row.path]).hex() for row in rows),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from protorect._utils.tensors import check_has_values
 from protorect.core.functional import Features, membership
 from protorect.core.unit_rows import RawRows, Rows, UnitRows
 from protorect.errors import DataError
@@ -182,6 +183,7 @@ def _check_tensor(name: str, given: Any) -> None:
         raise DataError(
             f"{name} is of type {type(given).__name__}; give a tensor, as torch.as_tensor makes it."
         )
+    check_has_values(name, given)
 
 
 def _feature_shape(name: str, features: Features) -> tuple[int, ...]:

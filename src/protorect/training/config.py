@@ -26,7 +26,9 @@ class TrainingConfig(Parameters):
 
     backbone: str = parameter("conv64", "Network to train.", choices=BACKBONES)
     seed: int = parameter(
-        0, "Random seed of the initial weights, the order of the pictures and their augmentation."
+        0,
+        "Random seed of the initial weights, the order of the pictures and their augmentation.",
+        maximum=2**63 - 1,  # torch has it in 64 bits
     )
     epochs: int = parameter(60, "Number of epochs.", minimum=1)
     batch_size: int = parameter(256, "Pictures per step.", minimum=2)
