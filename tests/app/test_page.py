@@ -179,6 +179,77 @@ def test_details_unsure_unknown_audit_and_export(page, client):
     says(page, "#export-result", "written to")
 
 
+def test_the_export_says_how_many_pictures_each_choice_has(page, session, client):
+    client.post("label", {"ids": [0], "label": "green"})  # a blue one: less sure afterwards
+    assert session.wait(60)
+    counted = "import('/static/js/store.js').then(s => s.total(s.checkedOf))"
+    classes = client.get("state")["classes"]
+    done = sum(one["examples"] + one["accepted"] for one in classes)
+    page.wait_for(counted, done)
+    rows = client.get("pictures?status=proposed&limit=100")["pictures"]
+    middle = sorted(100 * one["probability"] for one in rows)[len(rows) // 2]
+    for limit in (0, middle - 1e-6, 100):
+        page.press("e")
+        page.wait_for("document.querySelector('#export').open")
+        page.run(f"document.querySelector('[name=limit]').value = {limit}")
+        page.run("document.querySelector('[name=limit]').dispatchEvent(new Event('input'))")
+        found = done + sum(100 * one["probability"] >= limit for one in rows)
+        page.wait_for(text("#export-from"), str(found))
+        assert page.run("document.querySelector('[value=from]').checked")
+        page.press("Escape")
+    assert found < done + len(rows)
+
+
+def test_the_marks_are_explained_on_the_own_pictures(page):
+    page.press("?")
+    counts(page, ".legend-row .p img[src^='/api/thumbnail/']", 7)
+
+
+def test_pictures_like_no_other_are_shown_below_the_groups(page, client):
+    client.post("label", {"ids": [0, 8, 16], "unknown": True})
+    answer = client.get("groups")
+    show(page, "unknown", VIEWS["unknown"])
+    counts(page, ".loose .minis img", min(3, answer["single"]))
+    assert len(answer["single_ids"]) == answer["single"]
+
+
+def test_unsure_pictures_keep_the_focus_on_their_choices(page, client):
+    client.post("label", {"ids": [0, 1, 2], "unsure": True})
+    show(page, "unsure", VIEWS["unsure"])
+    page.wait_for("document.activeElement.classList.contains('top1')")
+    before = acts(client)
+    page.press("s")
+    saved(page, client, before + 1)
+    says(page, "#strip-did", "labeled 1 picture as")
+    page.wait_for("document.activeElement.classList.contains('top1')")
+
+
+def test_a_class_that_is_done_leads_to_the_next(page, client):
+    name = page.run(text("h1"))
+    rows = client.get(f"pictures?class={name}&status=proposed&limit=100")["pictures"]
+    client.post("accept", {"ids": [one["id"] for one in rows]})
+    left = next(one["name"] for one in client.get("state")["classes"] if one["proposed"])
+    show(page, f"class?name={name}&order=sure", name)
+    says(page, ".blank", f"Nothing left to review in {name}")
+    page.wait_for("document.activeElement.innerText.startsWith('Go to')")
+    page.press("j")
+    page.wait_for(text("h1"), left)
+
+
+def test_new_classes_are_accepted_where_they_are_shown(page, client):
+    answer = client.post("class", {"name": "violet", "ids": [0, 1]})
+    says(page, "#strip", "changed:")
+    before = acts(client)
+    page.press("w")
+    page.wait_for(text("h1"), "What changed")
+    says(page, ".section", "Accept")
+    page.click(".section .btn")
+    saved(page, client, before + 1)
+    ids = ",".join(str(one["id"]) for one in answer["changed"])
+    rows = client.get(f"pictures?ids={ids}")["pictures"]
+    assert any(one["status"] == "accepted" for one in rows)
+
+
 @pytest.mark.parametrize("view", ["audit", "unsure", "unknown"])
 def test_keys_label_the_picture_in_focus_after_a_view_of_another_kind(page, client, view):
     client.post("label", {"ids": [0], "unsure": True})
@@ -274,6 +345,7 @@ def test_acts_wait_for_a_server_that_is_away(session, tmp_path):
         page.run("void import('/static/js/acts.js').then(acts => acts.label([0], 'red'))")
         says(page, "#lost", "No answer")
         says(page, "#strip", "Not saved yet")
+        says(page, ".grid", "Not saved")
         with served(session, port) as client:
             saved(page, client, before + 1)
             page.wait_for("document.querySelector('#lost').hidden")

@@ -13,6 +13,7 @@ from protorect.labeling.view import View
 _MOST = 2000  # pictures that are clustered, evenly spaced; the others join the nearest cluster
 _QUANTILE = 0.9  # of the similarities to the nearest neighbor that clusters must reach on average
 _SMALLEST = 2
+_SHOWN = 12  # pictures in no group that are named
 
 
 @torch.inference_mode()
@@ -26,7 +27,7 @@ def cluster(view: View) -> Groups:
     free = view.status == UNKNOWN_STATUS if len(view.answers.ways) else view.label < 0
     ids = view.rows.ids[free[view.rows.ids]]
     if len(ids) < _SMALLEST:
-        return Groups(view.revision, (), len(ids))
+        return Groups(view.revision, (), len(ids), tuple(ids.tolist()))
     rows = view.rows.rows[torch.from_numpy(view.rows.places(ids))]
     rows = normalize(rows - view.rows.rows.mean(dim=0), dim=1)
     step = -(-len(ids) // _MOST)
@@ -54,16 +55,17 @@ def _groups(
     members: NDArray[np.int64],
     similarity: NDArray[np.float32],
 ) -> Groups:
-    groups, single = [], int((members < 0).sum())
+    groups, alone = [], members < 0
     for one in np.unique(members[members >= 0]).tolist():
         places = np.flatnonzero(members == one)
         if len(places) < _SMALLEST:
-            single += len(places)
+            alone[places] = True
             continue
         order = places[np.argsort(-similarity[places, one], kind="stable")]
         groups.append(Group(int(ids[order[0]]), tuple(ids[order].tolist())))
     groups.sort(key=lambda group: (-len(group.ids), group.id))
-    return Groups(revision, tuple(groups), single)
+    single = tuple(ids[alone].tolist())
+    return Groups(revision, tuple(groups), len(single), single[:_SHOWN])
 
 
 def _least_similarity(view: View, cosines: torch.Tensor) -> float:

@@ -217,13 +217,19 @@ class Groups:
     revision: int
     groups: tuple[Group, ...]
     single: int  # pictures in no group
+    single_ids: tuple[int, ...] = ()  # the first of them
 
     def json(self) -> dict[str, Any]:
         """The fields, with the first 12 pictures of each group."""
         groups = [
             {"id": one.id, "size": len(one.ids), "ids": list(one.ids[:12])} for one in self.groups
         ]
-        return {"revision": self.revision, "groups": groups, "single": self.single}
+        return {
+            "revision": self.revision,
+            "groups": groups,
+            "single": self.single,
+            "single_ids": list(self.single_ids),
+        }
 
 
 @dataclass(frozen=True)

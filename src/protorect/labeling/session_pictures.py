@@ -1,5 +1,6 @@
 """What a labeling session shows: pictures in an order, suggestions, groups, images."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class SessionPictures:
         """Clusters of the pictures that fit no class, the largest first."""
         _check_counts(n=n)
         groups = self._all_groups()
-        return Groups(groups.revision, groups.groups[:n], groups.single)
+        return replace(groups, groups=groups.groups[:n])
 
     def group(self, number: int) -> tuple[int, ...]:
         """All pictures of a group."""

@@ -21,17 +21,19 @@ let sending = false;
 
 export const connection = { lost: null, next: 0 }; // lost: the time since when
 /** What the strip shows: the last act, its changes, and whether it is saved. */
-export const last = { text: '', count: 0, summary: [], thumbnail: null, problem: null, working: false };
+export const last = { text: '', count: 0, summary: [], picture: undefined, problem: null, working: false };
 
 /** A random name; crypto.randomUUID needs HTTPS or the loopback interface. */
 const identifier = () => crypto.getRandomValues(new Uint32Array(4)).join('-');
 export const unsaved = () => queue.length;
+/** Whether a picture waits for a server that does not answer. */
+export const isUnsaved = ({ id }) => connection.lost !== null && queue.some(act => act.ids?.includes(id));
 
 /** Show an act and what it changed: on the tiles, in the strip and in the class list. */
 export function report({ text, changed = [], summary = [], ...more }) {
 	store.changed = new Map(changed.map(one => [one.id, one]));
 	const count = summary.reduce((sum, one) => sum + one.count, 0);
-	Object.assign(last, { text, count, summary, thumbnail: null, problem: null, working: queue.length > 0, ...more });
+	Object.assign(last, { text, count, summary, picture: undefined, problem: null, working: queue.length > 0, ...more });
 	emit('changed');
 	emit('acts');
 }
@@ -46,7 +48,7 @@ function enqueue(act) {
 	act.key = identifier();
 	act.restore = act.show ? showAtOnce(act.ids, act.show) : () => {};
 	queue.push(act);
-	if (act.text) report({ text: act.text, thumbnail: act.ids?.[0] ?? null });
+	if (act.text) report({ text: act.text, picture: store.pictures.get(act.ids?.[0]) });
 	else emit('acts');
 	const { promise, resolve } = Promise.withResolvers();
 	act.done = resolve;
@@ -85,7 +87,7 @@ function confirm(act, answer) {
 	const known = changed.filter(one => store.pictures.has(one.id));
 	keep(known.map(movedTo));
 	setState(answer.state);
-	report({ text: `Act ${answer.act}: ${act.text}`, changed, summary, act: answer.act, thumbnail: last.thumbnail });
+	report({ text: `Act ${answer.act}: ${act.text}`, changed, summary, act: answer.act, picture: last.picture });
 	load([...known.map(one => one.id), ...(act.ids ?? [])].slice(0, 500), true).catch(() => {});
 }
 
@@ -148,6 +150,8 @@ export function drop() {
 	report({ text: 'The act was dropped' });
 }
 
+/** ` as NAME` if all have the same class. */
+const common = names => (new Set(names).size === 1 ? ` as ${names[0]}` : '');
 const pictures = ids => plural(ids.length, 'picture');
 /** Send an act on pictures, which shows `change` on them at once. */
 const act = (path, text, body, change, ids = body.ids) =>
@@ -160,7 +164,8 @@ export function label(ids, name) {
 }
 export function labelEach(labels) {
 	const ids = Object.keys(labels).map(Number);
-	return act('label', `labeled ${pictures(ids)}`, { labels }, ({ id }) => given(labels[id])(), ids);
+	const text = `labeled ${pictures(ids)}${common(Object.values(labels))}`;
+	return act('label', text, { labels }, ({ id }) => given(labels[id])(), ids);
 }
 export const unlabel = ids =>
 	act('label', `took the label of ${pictures(ids)} back`, { ids, label: null }, () => ({ status: 'proposed' }));
@@ -168,7 +173,10 @@ export const markUnknown = ids =>
 	act('label', `marked ${pictures(ids)} unknown`, { ids, unknown: true }, () => ({ status: 'unknown' }));
 export const markUnsure = ids =>
 	act('label', `put ${pictures(ids)} aside`, { ids, unsure: true }, () => ({ status: 'unsure' }));
-export const accept = ids => act('accept', `accepted ${pictures(ids)}`, { ids }, () => ({ status: 'accepted' }));
+export function accept(ids) {
+	const text = `accepted ${pictures(ids)}${common(ids.map(id => store.pictures.get(id)?.label))}`;
+	return act('accept', text, { ids }, () => ({ status: 'accepted' }));
+}
 export function makeClass(name, ids = []) {
 	usedClass(name);
 	return act('class', `made the class ${name}`, { name, ids }, given(name));

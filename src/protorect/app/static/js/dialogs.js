@@ -1,12 +1,17 @@
 // The sheet of keys and the export; their content is in index.html.
 
-import { Refused, write } from './api.js';
+import { Refused, read, write } from './api.js';
 import { $, count, say } from './dom.js';
 import { keysOn, setKeysOn } from './settings.js';
 import { checkedOf, proposedOf, store, total } from './store.js';
+import { thumbnail } from './tile.js';
 
 export function openHelp() {
 	$('#single-keys').checked = keysOn();
+	const pictures = [...store.pictures.values()].filter(picture => !picture.error);
+	document.querySelectorAll('.legend-row .p').forEach((place, index) => {
+		if (pictures.length) place.replaceChildren(thumbnail(pictures[index % pictures.length]));
+	});
 	$('#help').showModal();
 }
 
@@ -16,8 +21,30 @@ export function openExport() {
 	const done = total(checkedOf);
 	say({ 'export-checked': count(done), 'export-all': count(done + total(proposedOf)), 'export-result': '' });
 	drawExport();
+	void countFrom();
 	$('#export').showModal();
 	chosen('format').focus();
+}
+
+/** How many proposed pictures have at least this probability: the surest come first. */
+async function proposedFrom(limit) {
+	let low = 0,
+		high = total(proposedOf);
+	while (low < high) {
+		const middle = Math.floor((low + high) / 2);
+		const wanted = { status: 'proposed', order: 'sure', offset: middle, limit: 1 };
+		const [picture] = (await read('pictures', wanted)).pictures;
+		if (picture?.probability >= limit) low = middle + 1;
+		else high = middle;
+	}
+	return low;
+}
+
+async function countFrom() {
+	const { value } = $('[name=limit]');
+	say({ 'export-from': '' });
+	const found = await proposedFrom(value / 100);
+	if (value === $('[name=limit]').value) say({ 'export-from': count(total(checkedOf) + found) });
 }
 
 function drawExport() {
@@ -48,6 +75,10 @@ async function runExport(event) {
 export function startDialogs() {
 	$('#single-keys').addEventListener('change', event => setKeysOn(event.target.checked));
 	$('#export-form').addEventListener('change', drawExport);
+	$('[name=limit]').addEventListener('input', () => {
+		$('[value=from]').checked = true;
+		void countFrom();
+	});
 	$('#export-form').addEventListener('submit', runExport);
 	for (const dialog of document.querySelectorAll('dialog')) {
 		dialog.addEventListener('click', event => {

@@ -41,7 +41,14 @@ async function draw() {
 	const aside = $('#details');
 	const opened = aside.hidden;
 	aside.hidden = false;
-	aside.replaceChildren(head(picture), image(picture), likeliest(picture), others(), h('div.nearest'));
+	const likely = [h('div.sub', h('h3', 'Likeliest classes')), h('div.likely', choices(picture, 'choice'))];
+	aside.replaceChildren(
+		head(picture),
+		image(picture),
+		h('div', picture.top?.length > 0 && likely),
+		h('div.others', chooseButton(), unknownButton(), unsureButton(), similarButton()),
+		h('div.nearest'),
+	);
 	if (opened) Grid.current?.layout();
 	const { pictures } = await read('pictures', { similar: id, status: 'example,accepted', limit: NEAREST }).catch(
 		() => ({ pictures: [] }),
@@ -56,7 +63,7 @@ function head(picture) {
 	const text = picture.error ?? `${WORDS[picture.status]} ${picture.label ?? 'none of the classes'}`;
 	return h(
 		'div.top',
-		h('div', h('h2', picture.name), h('p.small.quiet', text + place)),
+		h('div', h('h2', { title: picture.name }, picture.name), h('p.small.quiet', text + place)),
 		h('span.push'),
 		iconButton('cross', 'Close the details (V)', closeDetails),
 	);
@@ -70,15 +77,6 @@ function image(picture) {
 	};
 	full.src = pictureUrl(picture);
 	return large;
-}
-
-function likeliest(picture) {
-	if (!picture.top?.length) return h('div');
-	return h('div', h('div.sub', h('h3', 'Likeliest classes')), h('div.likely', choices(picture, 'choice')));
-}
-
-function others() {
-	return h('div.others', chooseButton(), unknownButton(), unsureButton(), similarButton());
 }
 
 function nearest(pictures) {

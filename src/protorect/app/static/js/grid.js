@@ -263,6 +263,6 @@ export class Grid {
 	}
 }
 
-on('pictures changed', () => Grid.current?.draw());
+on('pictures changed connection', () => Grid.current?.draw());
 
 export const gridInFocus = () => Boolean($('.grid')?.contains(document.activeElement));

@@ -61,7 +61,7 @@ function drawButtons() {
 
 function drawStrip() {
 	const strip = $('#strip'),
-		picture = store.pictures.get(last.thumbnail);
+		{ picture } = last;
 	strip.classList.toggle('lit', last.count > 0 && !last.working);
 	strip.classList.toggle('busy', last.working && !connection.lost);
 	strip.classList.toggle('bad', Boolean(last.problem));

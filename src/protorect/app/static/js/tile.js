@@ -1,5 +1,6 @@
 // One picture in a grid. Its status is shown by frame and mark, never by color alone.
 
+import { isUnsaved } from './acts.js';
 import { thumbnailOf, thumbnailUrl } from './api.js';
 import { h, icon, percent, shown } from './dom.js';
 import { isAside, store } from './store.js';
@@ -29,7 +30,8 @@ const hasProbability = ({ status, probability }) => status === 'proposed' && pro
 
 /** Show a picture in a tile; `picture` is undefined while it is read. */
 export function fillTile(tile, picture, { selected, labelled }) {
-	const key = picture && JSON.stringify([picture, selected, labelled, store.changed.get(picture.id) ?? null]);
+	const waits = picture && isUnsaved(picture);
+	const key = picture && JSON.stringify([picture, selected, labelled, waits, store.changed.get(picture.id) ?? null]);
 	if (tile.dataset.key === key && key) return;
 	tile.dataset.key = key ?? '';
 	tile.classList.toggle('wait', !picture);
@@ -61,7 +63,8 @@ export function fillTile(tile, picture, { selected, labelled }) {
 		image.src = source;
 	}
 	const moved = labelled !== undefined && picture.label !== labelled && !isAside(picture);
-	if (changed || moved) parts.append(newLabel(picture, changed));
+	if (waits) parts.append(h('span.now.fail', icon('work'), h('span', 'Not saved')));
+	else if (changed || moved) parts.append(newLabel(picture, changed));
 	else {
 		const mark = MARKS[picture.status];
 		if (mark) parts.append(h('span.mark', icon(...mark)));

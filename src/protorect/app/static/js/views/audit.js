@@ -99,7 +99,7 @@ function drawEstimate(element, { accuracy, low, high, right, checked }, size) {
 		'.fig': percent(accuracy, 1),
 		'.right': `${right} of ${checked} checked are right`,
 		'.interval': interval,
-		'.to-check': size > checked ? `${size - checked} to check` : 'All are checked',
+		'.to-check': `${size > checked ? `${size - checked} to check` : 'All are checked'}${right < checked ? '; corrections apply at the end' : ''}`,
 		'.tick.first': percent(start),
 		'.tick.mid': percent((start + 1) / 2),
 	};

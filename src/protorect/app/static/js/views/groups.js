@@ -42,12 +42,12 @@ view('unknown', async ({ mode = 'groups', group }) => {
 	return groupsView(await read('groups', { n: 20 }));
 });
 
-function groupsView({ groups, single }) {
+function groupsView({ groups, single, single_ids: ids }) {
 	const hint =
 		'Pictures that look alike are grouped. Type a name to make a group a class; select pictures in it to leave them out.';
 	const cards = () => [
 		h('div.acts', h('span.hint', hint)),
-		h('div.scroll', h('div.groups', groups.map(groupCard)), single && loose(single)),
+		h('div.scroll', h('div.groups', groups.map(groupCard)), single && loose(single, ids)),
 	];
 	const name = 'Unknown pictures in groups';
 	const controls = h('div.desk', ways('groups'));
@@ -58,10 +58,15 @@ function groupsView({ groups, single }) {
 	return { element, title: 'Unknown', focus: () => $('.group input', element)?.focus(), targets: () => [] };
 }
 
-function loose(single) {
+function loose(single, ids) {
 	const text = `${plural(single, 'picture')} ${single === 1 ? 'is' : 'are'} like no other.`;
 	return h(
 		'div.loose',
+		h(
+			'span.minis',
+			{ 'aria-hidden': 'true' },
+			ids.slice(0, 3).map(id => thumbnail(id)),
+		),
 		h('p', h('b', text), ' ', h('span.quiet', 'They stay unknown until you label them.')),
 		button('Show in a grid', { kind: 'push', onclick: () => go('unknown', { mode: 'grid' }) }),
 	);

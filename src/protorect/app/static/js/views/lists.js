@@ -18,7 +18,7 @@ const ORDERS = [
 const HINT = 'Select pictures to label them. Enter accepts the proposals of the page.';
 const orders = (options, chosen, pick) => choice('Order of the pictures', options, chosen, order => pick({ order }));
 
-const way = (text, ...to) => button(text, { kind: 'first', onclick: () => go(...to) });
+const way = (text, ...to) => button(text, { key: 'J', kind: 'first', onclick: () => go(...to) });
 
 function nextClass(name) {
 	const { classes } = store.state;
@@ -63,6 +63,7 @@ view('class', async ({ name, order = 'unsure', all }) => {
 		controls: orders(ORDERS, order, to => go('class', { name, all, ...to })),
 		sections: [{ ids }],
 		labelled: name,
+		keys: !ids.length && { j: () => $('.blank .first')?.click() },
 		hint: `Select the pictures that are not ${name}. Enter accepts the rest of the page.`,
 		blank: nothingLeft(one),
 	});
@@ -150,7 +151,10 @@ view('changes', async ({ act }) => {
 function changeSection([from, to], members) {
 	const ids = members.map(picture => picture.id);
 	const proposed = () =>
-		ids.filter(id => (store.pictures.get(id) ?? members[0]).status === 'proposed' && !Grid.current?.selected.has(id));
+		ids.filter(id => {
+			const { label, status } = store.pictures.get(id) ?? {};
+			return label === to && !['example', 'accepted'].includes(status) && !Grid.current?.selected.has(id);
+		});
 	const text = `${plural(ids.length, 'picture')}: ${shown(from)} → ${shown(to)}`;
 	const n = proposed().length;
 	return { title: text, ids, action: n > 0 && button(`Accept ${count(n)}`, { onclick: () => accept(proposed()) }) };

@@ -4,7 +4,7 @@ import { connection } from '../acts.js';
 import { chooseButton, unknownButton, unsureButton } from '../act_buttons.js';
 import * as actions from '../actions.js';
 import { read } from '../api.js';
-import { button, count, fill, h, icon, iconButton, percent } from '../dom.js';
+import { $, button, count, fill, h, icon, iconButton, percent } from '../dom.js';
 import { openDetails } from '../drawer.js';
 import { Grid, setZoom, zoom } from '../grid.js';
 import { current, go } from '../router.js';
@@ -94,12 +94,12 @@ export function frame({ name, title, menu, counts, controls }, ...body) {
 }
 
 /** The parts of a view: title, counts, controls, acts, and a grid or what stands in its place. */
-export function gridView({ title, counts, controls = [], sections, labelled, hint, blank, menu }) {
+export function gridView({ title, counts, controls = [], sections, labelled, hint, blank, menu, keys }) {
 	const grid = new Grid({ name: title, sections, labelled, onopen: openDetails, onpick: () => emit('pick') });
 	const acts = actsRow(hint);
 	const number = h('span', counts());
 	const element = frame(
-		{ title, menu, counts: number, controls: [controls, zoomSlider()] },
+		{ title, menu, counts: number, controls: [controls, grid.ids.length > 0 && zoomSlider()] },
 		grid.ids.length ? [acts.row, grid.element, acts.phone] : blank,
 	);
 	grid.onpage = acts.draw;
@@ -111,7 +111,8 @@ export function gridView({ title, counts, controls = [], sections, labelled, hin
 			number.textContent = counts();
 			acts.draw();
 		},
-		keys: { Enter: actions.acceptRest },
+		keys: { Enter: actions.acceptRest, ...keys },
+		focus: () => (grid.ids.length ? grid.focus(0) : $('.blank .btn', element)?.focus()),
 	};
 }
 

@@ -32,6 +32,7 @@ view('unsure', async ({ mode = 'one' }) => {
 			hint: 'Select pictures and give them a class. A labels each with its likeliest class.',
 		});
 	}
+	ids.forEach(id => store.pictures.delete(id)); // what the page knows of them may be older
 	return oneAtATime(ids);
 });
 
@@ -65,7 +66,9 @@ function oneAtATime(ids) {
 		const settled = ids.slice(at + 1).filter(isSettled).length;
 		const more = settled ? ` · ${count(settled)} more were settled by your labels` : '';
 		counts.textContent = `Picture ${count(at + 1)} of ${count(ids.length)}${more}`;
+		const focused = body.contains(document.activeElement);
 		body.replaceChildren(stage(picture, around), ask(picture));
+		if (focused) focus();
 	}
 
 	async function readExamples(name) {
@@ -91,7 +94,7 @@ function oneAtATime(ids) {
 
 	const name = 'Unsure pictures, one at a time';
 	const element = frame({ name, title: 'Unsure', counts, controls: h('div.desk', ways('one')) }, body);
-	void draw();
+	const drawn = draw();
 	return {
 		element,
 		title: 'Unsure',
@@ -99,7 +102,7 @@ function oneAtATime(ids) {
 		advance: next,
 		place: () => at < ids.length && `${count(at + 1)} of ${count(ids.length)}`,
 		refresh: draw,
-		focus,
+		focus: () => drawn.then(focus),
 		keys: { Enter: () => actions.likeliest(0), ArrowRight: next, ' ': next, ArrowLeft: () => move(-1) },
 	};
 }
