@@ -76,7 +76,7 @@ export function nameForm(kind, { input, text, kind: look = '', named, before, af
 	return h(kind, { onsubmit }, before, input, button(text, { key: 'Enter', kind: look, type: 'submit' }), after);
 }
 
-export const count = n => n.toLocaleString('en-US');
+export const count = new Intl.NumberFormat('en-US').format;
 export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : word.endsWith('s') ? 'es' : 's'}`;
 export const percent = (p, digits = 0) => `${(100 * p).toFixed(digits)}\u00a0%`;
 

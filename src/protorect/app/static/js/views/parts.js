@@ -4,7 +4,7 @@ import { connection } from '../acts.js';
 import { chooseButton, unknownButton, unsureButton } from '../act_buttons.js';
 import * as actions from '../actions.js';
 import { read } from '../api.js';
-import { $, button, count, fill, h, icon, iconButton, percent } from '../dom.js';
+import { $, button, count, fill, h, icon, iconButton, perFrame, percent } from '../dom.js';
 import { openDetails } from '../drawer.js';
 import { Grid, setZoom, zoom } from '../grid.js';
 import { current, go } from '../router.js';
@@ -126,6 +126,7 @@ export function blank({ mark = 'check', title, text, buttons = [] }) {
 	);
 }
 
-on('pick pictures changed connection state', () => {
-	if (Grid.current) current.refresh?.();
-});
+on(
+	'pick pictures changed connection state',
+	perFrame(() => Grid.current && current.refresh?.()),
+);
