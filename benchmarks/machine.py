@@ -73,6 +73,20 @@ def rates_and_ratio(rates: dict[str, float]) -> list[str]:
     return [f"{library:,.0f}", f"{bare:,.0f}", f"{library / bare:.2f}"]
 
 
+def busy_cores(seconds: float = 1.0) -> float:
+    """How many cores other programs use while this one waits."""
+    before = _busy_seconds()
+    time.sleep(seconds)
+    return (_busy_seconds() - before) / seconds
+
+
+def _busy_seconds() -> float:
+    """Time of all cores since the machine started in which they were not idle."""
+    line = Path("/proc/stat").read_text().splitlines()[0]
+    user, nice, system, _, _, *others = map(int, line.split()[1:9])  # idle and waiting: neither
+    return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
+
+
 def in_new_process(work: Callable[..., int], *arguments: object) -> int:
     """The result of a call in a new process, whose memory nothing has used before."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

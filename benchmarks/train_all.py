@@ -5,8 +5,9 @@ the training run (an interrupted one is resumed), the features of its validation
 results/NAME.json, the accuracies, and results/training/NAME.json, the log. So it can be stopped at
 any time and started again. It works with one thread at the lowest priority.
 
-The folders data, runs and features are made in the working folder; `protorect paper` finds them
-there. Networks that fail are named at the end.
+The recipes are read from the folder configs of the working folder. The folders data, runs and
+features are made there, where `protorect paper` finds them. Networks that fail are named at the
+end.
 """
 
 from __future__ import annotations
@@ -80,6 +81,12 @@ def train_network(features: FeatureSet, root: str | None, results: Path) -> bool
         if step[0] == "train":
             if finished(run):
                 continue
+            if "--config" not in step:
+                print(
+                    f"{features.name}: the working folder has no configs/ with its recipe",
+                    file=sys.stderr,
+                )
+                return False
             step += ["--resume"] * (run / "run.json").exists()
         if not _protorect(step):
             return False

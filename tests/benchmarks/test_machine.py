@@ -6,6 +6,7 @@ import sys
 
 from benchmarks.machine import (
     Machine,
+    busy_cores,
     compare,
     extra_bytes_of_all,
     in_new_process,
@@ -42,3 +43,11 @@ def test_the_memory_of_children_counts():
     child = [sys.executable, "-c", "import time; x = b'x' * 200_000_000; time.sleep(1.5)"]
     needed = extra_bytes_of_all(lambda: subprocess.run(child, check=True))
     assert 200e6 <= needed < 300e6
+
+
+def test_a_busy_core_counts():
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
+        try:
+            assert busy_cores(0.5) > 0.4
+        finally:
+            loop.kill()

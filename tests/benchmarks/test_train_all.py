@@ -88,6 +88,14 @@ def test_a_network_that_fails_is_named(tmp_path, commands, capsys):
         train_all.main(["omniglot-conv12"])
 
 
+def test_no_network_is_trained_without_its_recipe(tmp_path, commands, capsys):
+    packed(tmp_path)
+    (tmp_path / "configs" / f"{NAME}.toml").unlink()
+    assert queue() == 1
+    assert commands == []
+    assert f"{NAME}: the working folder has no configs/" in capsys.readouterr().err
+
+
 def test_every_network_of_the_queue_has_a_recipe_or_is_in_the_package():
     recipes = {path.stem for path in (train_all.RESULTS.parent / "configs").glob("*.toml")}
     for features in train_all.QUEUE:
