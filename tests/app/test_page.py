@@ -104,6 +104,44 @@ def test_a_picture_is_labeled_by_keyboard_alone_and_the_act_undone(page, client)
     saved(page, client, before + 1)
 
 
+def test_focus_returns_to_the_pictures_after_a_click(page, client):
+    before = acts(client)
+    page.click(".grid .tile[data-index='2']")
+    says(page, ".acts", "1 selected")
+    page.click(".acts .btn[aria-keyshortcuts=X]")
+    saved(page, client, before + 1)
+    page.wait_for("document.activeElement.dataset.index", "2")
+    page.click("#strip-undo")
+    saved(page, client, before)
+    page.wait_for("document.activeElement.dataset.index", "2")
+
+
+def test_enter_goes_on_at_the_end_of_a_class(page, client):
+    name = page.run(text("h1"))
+    before = acts(client)
+    page.press("Enter")
+    saved(page, client, before + 1)
+    says(page, "main", f"Nothing left to review in {name}")
+    page.wait_for("document.activeElement.innerText.startsWith('Go to')")
+
+
+def test_classes_are_named_by_keyboard_alone(colors, tmp_path):
+    with (
+        opened(colors, examples=False) as session,
+        served(session) as client,
+        Browser(tmp_path / "profile", 1440, 900) as page,
+    ):
+        page.open(f"{client.url}?token={TOKEN}")
+        for number, name in enumerate(["one", "two"]):
+            page.wait_for("document.activeElement.dataset.index", str(number))
+            page.press(" ", *name, "Enter", "ArrowRight")
+            saved(page, client, number + 1)
+        assert [one["name"] for one in client.get("state")["classes"]] == ["one", "two"]
+        page.press("j")
+        page.wait_for(text("h1"), "one")
+        assert page.errors == []
+
+
 def test_enter_accepts_the_page_without_the_selected_pictures(page, client):
     before = acts(client)
     proposed = page.run("document.querySelectorAll('.grid .tile[data-status=proposed]').length")
@@ -144,6 +182,20 @@ def test_a_class_is_chosen_by_typing_and_made_by_typing(page, client):
     saved(page, client, before + 2)
     assert "&lt;i&gt; new" in [one["name"] for one in client.get("state")["classes"]]
     says(page, "#classes", "&lt;i&gt; new")
+
+
+def test_a_name_is_typed_slowly_into_the_search(page, client):
+    before = acts(client)
+    page.press("/")
+    page.wait_for("document.activeElement.id", "search")
+    page.type("re")
+    page.wait_for(text("h1"), "“re”")
+    page.press("d", "/")
+    page.wait_for(text("h1"), "“red/”")
+    assert page.run("document.activeElement.id") == "search"
+    page.press("Enter")
+    page.wait_for("document.activeElement.dataset.index", "0")
+    assert acts(client) == before
 
 
 def test_what_changed_is_shown(page, client):
@@ -449,6 +501,25 @@ def test_nothing_is_wider_than_the_window(page, width, dark):
     for view, name in VIEWS.items():
         show(page, view, name)
         page.wait_for(f"document.documentElement.scrollWidth <= {width}")
+
+
+TARGETS = """[...document.querySelectorAll('button, a, input, select')].filter(one => {
+    const { width, height } = one.getBoundingClientRect();
+    return one.checkVisibility() && !one.matches('.skip') && (width < 44 || height < 44);
+}).map(one => one.outerHTML)"""
+
+
+def test_targets_on_a_phone_are_large_enough(page):
+    page.resize(390, 844)
+    page.wait_for("innerWidth", 390)
+    page.click(".grid .tile[data-index='1']")
+    says(page, ".thumbbar", "Unknown")
+    assert page.run(TARGETS) == []
+    page.click("#menu-button")
+    page.wait_for("document.querySelector('#classes').classList.contains('open')")
+    assert page.run(TARGETS) == []
+    show(page, "audit", "Audit")
+    assert page.run(TARGETS) == []
 
 
 HOSTILE = ("<img src=x onerror=document.title=666>", "</script><script>document.title=666</script>")

@@ -70,20 +70,20 @@ export function acceptRest() {
 	if (connection.lost) return;
 	const ids = restOfPage();
 	const grid = Grid.current;
-	if (ids.length) void acts.accept(ids);
-	setTimeout(
-		() => {
-			if (Grid.current === grid && !grid.selected.size) grid.turnPage();
-		},
-		ids.length ? 200 : 0,
-	);
+	const answered = ids.length ? acts.accept(ids) : null;
+	const isHere = () => Grid.current === grid && !grid.selected.size;
+	const turn = async () => {
+		if (!isHere() || grid.turnPage() || !answered) return;
+		await answered; // the end of the list: what has joined it, or that nothing is left
+		if (isHere() && grid.labelled !== undefined) go(current.kind, current.parameters);
+	};
+	setTimeout(turn, answered ? 200 : 0);
 }
 
 export function findSimilar() {
 	const [id] = targets();
 	if (id !== undefined) go('similar', { id });
 }
-/** Show what the last act changed. */
 export function showChanges() {
 	if (last.count) go('changes', { act: last.act });
 }

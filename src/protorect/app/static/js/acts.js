@@ -2,18 +2,7 @@
 
 import { Refused, Unreachable, remove, write } from './api.js';
 import { plural } from './dom.js';
-import {
-	classNamed,
-	emit,
-	isAside,
-	keep,
-	load,
-	refreshState,
-	setState,
-	showAtOnce,
-	store,
-	usedClass,
-} from './store.js';
+import { classNamed, emit, isAside, keep, load, refreshState, setState, showAtOnce, store } from './store.js';
 
 const RETRIES = [1, 2, 4, 5]; // seconds between attempts to reach the server
 const queue = []; // acts that the server has not confirmed
@@ -21,7 +10,7 @@ let sending = false;
 
 export const connection = { lost: null, next: 0 }; // lost: the time since when
 /** What the strip shows: the last act, its changes, and whether it is saved. */
-export const last = { text: '', count: 0, summary: [], picture: undefined, problem: null, working: false };
+export const last = { text: '', count: 0, summary: [], problem: null, working: false };
 
 /** A random name; crypto.randomUUID needs HTTPS or the loopback interface. */
 const identifier = () => crypto.getRandomValues(new Uint32Array(4)).join('-');
@@ -158,9 +147,14 @@ const act = (path, text, body, change, ids = body.ids) =>
 	enqueue({ ids, text: `you ${text}`, body, show: change, send: given => write('POST', path, given) });
 const given = name => () => ({ label: name, status: 'example', probability: 1 });
 
+function usedClass(name) {
+	store.lastClass = name;
+	store.recent = [name, ...store.recent.filter(one => one !== name)];
+}
+
 export function label(ids, name) {
 	usedClass(name);
-	return act('label', `labeled ${pictures(ids)} ${name}`, { ids, label: name }, given(name));
+	return act('label', `labeled ${pictures(ids)} as ${name}`, { ids, label: name }, given(name));
 }
 export function labelEach(labels) {
 	const ids = Object.keys(labels).map(Number);

@@ -57,8 +57,6 @@ export const write = (method, path, body) => request(method, `/api/${path}`, bod
 export const remove = (path, parameters) => request('DELETE', `/api/${path}${query(parameters)}`);
 
 export const thumbnailUrl = picture => `/api/thumbnail/${picture.id}?v=${picture.version}`;
-/** The thumbnail of a picture that is only known by number. */
-export const thumbnailOf = id => `/api/thumbnail/${id}`;
 export const pictureUrl = picture => `/api/picture/${picture.id}?v=${picture.version}`;
 
 /** Listen to what happens after a revision; `lost` and `found` say when the connection breaks and is there. */

@@ -39,12 +39,10 @@ function drawBanners() {
 	if (connection.lost) drawLost();
 }
 
-export function startBanners() {
-	$('#hide-reading').addEventListener('click', () => {
-		hidden = true;
-		drawBanners();
-	});
-	$('#try-now').addEventListener('click', () => connection.retry?.());
-}
+$('#hide-reading').addEventListener('click', () => {
+	hidden = true;
+	drawBanners();
+});
+$('#try-now').addEventListener('click', () => connection.retry?.());
 
 on('connection state', drawBanners);

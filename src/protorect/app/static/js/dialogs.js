@@ -32,9 +32,8 @@ async function proposedFrom(limit) {
 		high = total(proposedOf);
 	while (low < high) {
 		const middle = Math.floor((low + high) / 2);
-		const wanted = { status: 'proposed', order: 'sure', offset: middle, limit: 1 };
-		const [picture] = (await read('pictures', wanted)).pictures;
-		if (picture?.probability >= limit) low = middle + 1;
+		const { pictures } = await read('pictures', { status: 'proposed', order: 'sure', offset: middle, limit: 1 });
+		if (pictures[0]?.probability >= limit) low = middle + 1;
 		else high = middle;
 	}
 	return low;
@@ -72,17 +71,15 @@ async function runExport(event) {
 	}
 }
 
-export function startDialogs() {
-	$('#single-keys').addEventListener('change', event => setKeysOn(event.target.checked));
-	$('#export-form').addEventListener('change', drawExport);
-	$('[name=limit]').addEventListener('input', () => {
-		$('[value=from]').checked = true;
-		void countFrom();
+$('#single-keys').addEventListener('change', event => setKeysOn(event.target.checked));
+$('#export-form').addEventListener('change', drawExport);
+$('[name=limit]').addEventListener('input', () => {
+	$('[value=from]').checked = true;
+	void countFrom();
+});
+$('#export-form').addEventListener('submit', runExport);
+for (const dialog of document.querySelectorAll('dialog')) {
+	dialog.addEventListener('click', event => {
+		if (event.target === dialog || event.target.closest('[data-close]')) dialog.close(); // a click beside it
 	});
-	$('#export-form').addEventListener('submit', runExport);
-	for (const dialog of document.querySelectorAll('dialog')) {
-		dialog.addEventListener('click', event => {
-			if (event.target === dialog || event.target.closest('[data-close]')) dialog.close(); // a click beside it
-		});
-	}
 }

@@ -63,7 +63,6 @@ export function iconButton(name, label, onclick, attributes = {}) {
 	return h('button.btn.plain.icon', { 'aria-label': label, title: label, onclick, ...attributes }, icon(name));
 }
 
-/** A field for the name of a class. */
 export const nameField = (kind, attributes) => h(kind, { autocomplete: 'off', maxlength: 200, ...attributes });
 
 /** A form that makes a class: `named(name)` is called on Enter, and with the button. */

@@ -53,8 +53,6 @@ export class Grid {
 		grid?.layout();
 	}
 
-	// ---- Geometry ----
-
 	layout() {
 		if (!this.element.isConnected) return;
 		const style = getComputedStyle(this.element);
@@ -125,8 +123,6 @@ export class Grid {
 		return this.columns ? (this.between(this.element.scrollTop, this.element.scrollTop + 1)[0] ?? 0) : 0;
 	}
 
-	// ---- Drawing ----
-
 	drawNow() {
 		if (!this.columns || !this.element.isConnected) return;
 		const top = this.element.scrollTop - this.padding,
@@ -163,8 +159,6 @@ export class Grid {
 		const { top, left } = this.place(index);
 		setPixels(tile, { x: left, y: top, side: this.side });
 	}
-
-	// ---- Focus and selection ----
 
 	focused() {
 		return this.ids[this.at];

@@ -2,7 +2,7 @@
 
 import { connection, unsaved } from './acts.js';
 import { openExport, openHelp } from './dialogs.js';
-import { $, count, h, icon, percent } from './dom.js';
+import { $, count, h, icon, percent, say } from './dom.js';
 import { current, go } from './router.js';
 import { toggleTheme } from './settings.js';
 import { classNamed, on, store } from './store.js';
@@ -11,13 +11,13 @@ function drawSaved() {
 	const lost = connection.lost !== null;
 	const text = lost ? 'Not connected' : unsaved() ? 'Saving' : 'Saved';
 	const saved = $('#saved');
-	saved.className = lost ? 'state off desk' : 'state desk';
+	saved.classList.toggle('off', lost);
 	saved.replaceChildren(icon(lost ? 'warn' : unsaved() ? 'work' : 'check'), h('span', text));
 }
 
 function drawState() {
 	const { state } = store;
-	$('#project').textContent = state.project.name;
+	say({ project: state.project.name });
 	const accuracy = state.expected_accuracy;
 	const about = $('#accuracy');
 	about.hidden = accuracy === null;
@@ -28,38 +28,33 @@ function drawState() {
 }
 
 function drawTitle() {
-	const one = current.kind === 'class' ? classNamed(current.parameters.name) : null;
-	$('#title-name').textContent = current.title;
-	$('#title-count').textContent = one
-		? one.proposed
-			? `${count(one.proposed)} left`
-			: 'done'
-		: current.place?.() || '';
+	const one = current.kind === 'class' && classNamed(current.parameters.name);
+	const left = one && (one.proposed ? `${count(one.proposed)} left` : 'done');
+	say({ 'title-name': current.title, 'title-count': left || current.place?.() || '' });
 	$('#audit-link').toggleAttribute('aria-current', current.kind === 'audit');
 }
 
 let pause = null;
 function search(event) {
+	const { type, key } = event;
+	const text = $('#search').value.trim(),
+		find = () => text && go('search', { text });
+	if (type === 'keydown' && key !== 'Enter') return;
 	clearTimeout(pause);
-	const text = $('#search').value.trim();
-	if (event.type === 'input')
-		pause = setTimeout(() => {
-			if (text) go('search', { text });
-		}, 250);
-	else if (event.key === 'Enter' && text) {
-		go('search', { text });
-		$('#search').blur();
+	if (type === 'input') pause = setTimeout(find, 250);
+	else {
+		event.preventDefault(); // Enter accepts nothing
+		$('#search').blur(); // focus goes to what is found
+		find();
 	}
 }
 
-export function startHeader() {
-	$('#theme').addEventListener('click', toggleTheme);
-	$('#help-button').addEventListener('click', openHelp);
-	$('#export-button').addEventListener('click', openExport);
-	$('#menu-button').addEventListener('click', () => $('#classes').classList.toggle('open'));
-	$('#search').addEventListener('input', search);
-	$('#search').addEventListener('keydown', search);
-}
+$('#theme').addEventListener('click', toggleTheme);
+$('#help-button').addEventListener('click', openHelp);
+$('#export-button').addEventListener('click', openExport);
+$('#menu-button').addEventListener('click', () => $('#classes').classList.toggle('open'));
+$('#search').addEventListener('input', search);
+$('#search').addEventListener('keydown', search);
 
 on('acts connection state', drawSaved);
 on('state', drawState);

@@ -10,6 +10,7 @@ import { current, go } from './router.js';
 import { keysOn } from './settings.js';
 import { store } from './store.js';
 
+const larger = () => setZoom(zoom() + 1);
 const LETTERS = {
 	a: () => actions.likeliest(0),
 	s: () => actions.likeliest(1),
@@ -29,8 +30,8 @@ const LETTERS = {
 		if (store.state.undo) void undo();
 	},
 	e: openExport,
-	'+': () => setZoom(zoom() + 1),
-	'=': () => setZoom(zoom() + 1),
+	'+': larger,
+	'=': larger,
 	'-': () => setZoom(zoom() - 1),
 	'/': () => $('#search').focus(),
 	'?': openHelp,
@@ -83,7 +84,7 @@ function nextPart(backwards) {
 	const parts = PARTS.map(selector => $(selector)).filter(part => part && !part.hidden && part.offsetParent !== null);
 	const at = parts.findIndex(part => part.contains(document.activeElement));
 	const part = parts[(at + (backwards ? parts.length - 1 : 1)) % parts.length];
-	part.querySelector('[tabindex="0"], a[aria-current], a, button, input')?.focus();
+	$('[tabindex="0"], a[aria-current], a, button, input', part)?.focus();
 }
 
 function withControl(event) {
@@ -118,8 +119,12 @@ function command(event) {
 	return LETTERS[letter] ?? null;
 }
 
+// After a click on a button focus returns to the pictures; keys that press a button stay on it.
+addEventListener('click', ({ detail, target }) => {
+	if (detail && target.closest('.bar, .acts, .thumbbar, .strip')) Grid.refocus();
+});
 addEventListener('keydown', event => {
-	if (event.defaultPrevented || event.isComposing || !store.state || document.querySelector('dialog[open]')) return;
+	if (event.defaultPrevented || event.isComposing || !store.state || $('dialog[open]')) return;
 	const active = document.activeElement ?? document.body;
 	if (typing(active)) {
 		if (event.key === 'Escape') {
@@ -135,7 +140,7 @@ addEventListener('keydown', event => {
 			event.preventDefault();
 			return;
 		}
-		if (event.repeat && !['ArrowLeft', 'ArrowRight'].includes(event.key)) return; // held keys repeat moves only
+		if (event.repeat && !event.key.startsWith('Arrow')) return; // held keys repeat moves only
 		run = command(event);
 	}
 	if (!run || run() === 'type') return;

@@ -2,14 +2,14 @@
 
 import { report, showProblem } from './acts.js';
 import { Refused, Unreachable } from './api.js';
-import { startBanners } from './banners.js';
-import { startDialogs } from './dialogs.js';
+import './banners.js';
+import './dialogs.js';
 import { $, h } from './dom.js';
 import { startEvents } from './events.js';
 import { Grid } from './grid.js';
-import { startHeader } from './header.js';
-import { startNav } from './nav.js';
-import { startStrip } from './strip.js';
+import './header.js';
+import './nav.js';
+import './strip.js';
 import { show } from './router.js';
 import { refreshState, store } from './store.js';
 import './keys.js';
@@ -20,11 +20,6 @@ import './views/start.js';
 import './views/unsure.js';
 
 async function start() {
-	startHeader();
-	startNav();
-	startStrip();
-	startDialogs();
-	startBanners();
 	try {
 		await refreshState();
 	} catch (error) {

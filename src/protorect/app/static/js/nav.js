@@ -94,23 +94,15 @@ function drawNav() {
 		change = moved();
 	if (!state) return;
 	drawSummary(state);
-	const isHere = one => kind === 'class' && parameters.name === one.name;
-	drawRows(
-		$('#class-list'),
-		state.classes.map(one => [one, isHere(one), change.get(one.name)]),
-		classRow,
-	);
-	const counts = { ...state, all: state.pictures };
-	drawRows(
-		$('#group-list'),
-		GROUPS.map(group => [counts[group[0]], kind === group[0], change.get(`_${group[0]}`), group]),
-		groupRow,
-	);
+	const counts = { ...state, all: state.pictures },
+		here = kind === 'class' && parameters.name;
+	const classes = state.classes.map(one => [one, one.name === here, change.get(one.name)]);
+	drawRows($('#class-list'), classes, classRow);
+	const groups = GROUPS.map(group => [counts[group[0]], kind === group[0], change.get(`_${group[0]}`), group]);
+	drawRows($('#group-list'), groups, groupRow);
 }
 
-export function startNav() {
-	const makeEmpty = () => choose({ onlyNew: true, chosen: name => makeClass(name) });
-	$('#new-class').addEventListener('click', () => (current.grid ? newClass() : makeEmpty()));
-	on('state acts view', perFrame(drawNav));
-	on('view', () => $('#classes').classList.remove('open'));
-}
+const makeEmpty = () => choose({ onlyNew: true, chosen: name => makeClass(name) });
+$('#new-class').addEventListener('click', () => (current.grid ? newClass() : makeEmpty()));
+on('state acts view', perFrame(drawNav));
+on('view', () => $('#classes').classList.remove('open'));

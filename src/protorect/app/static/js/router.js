@@ -30,8 +30,7 @@ function fromAddress() {
 
 /** The view a project opens with: its first class that has something to review. */
 function home() {
-	const { classes, pictures } = store.state;
-	if (!pictures) return ['nothing', {}];
+	const { classes } = store.state;
 	if (!classes.length) return ['start', {}];
 	const next = classes.find(one => one.proposed) ?? classes[0];
 	return ['class', { name: next.name }];
@@ -53,12 +52,13 @@ export async function show() {
 	if (turn !== opening) return; // another view was asked for meanwhile
 	const target = $('#pictures');
 	current = { kind, parameters, keys: {}, ...opened }; // nothing stays of the view before
-	target.querySelector('.view')?.remove();
+	$('.view', target)?.remove();
 	target.append(opened.element);
 	Grid.show(opened.grid ?? null);
 	document.title = `${opened.title} · ${store.state.project.name}`;
 	emit('view');
-	(opened.focus ?? (() => opened.grid?.focus(0)))();
+	// While a name is typed to search for, the field keeps the focus.
+	if (document.activeElement.id !== 'search') (opened.focus ?? (() => opened.grid?.focus(0)))();
 }
 
 addEventListener('hashchange', () => show());

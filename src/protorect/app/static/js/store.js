@@ -76,8 +76,3 @@ export function showAtOnce(ids, change) {
 	keep(before.map(picture => ({ ...picture, ...change(picture) })));
 	return () => keep(before);
 }
-
-export function usedClass(name) {
-	store.lastClass = name;
-	store.recent = [name, ...store.recent.filter(one => one !== name)];
-}

@@ -78,20 +78,18 @@ function close() {
 	drawStrip();
 }
 
-export function startStrip() {
-	const clicks = { again: () => last.problem.again(), drop: () => (connection.lost ? drop() : close()) };
-	for (const [name, run] of Object.entries({ ...clicks, close, show: showChanges, undo }))
-		$(`#strip-${name}`).addEventListener('click', run);
-	const draw = perFrame(drawStrip);
-	on('acts connection state', draw);
-	on('acts', () => {
-		if (!last.working) {
-			clearTimeout(slow);
-			slow = null;
-		} else
-			slow ??= setTimeout(() => {
-				slow = true;
-				draw();
-			}, SLOW);
-	});
-}
+const clicks = { again: () => last.problem.again(), drop: () => (connection.lost ? drop() : close()) };
+for (const [name, run] of Object.entries({ ...clicks, close, show: showChanges, undo }))
+	$(`#strip-${name}`).addEventListener('click', run);
+const draw = perFrame(drawStrip);
+on('acts connection state', draw);
+on('acts', () => {
+	if (!last.working) {
+		clearTimeout(slow);
+		slow = null;
+	} else
+		slow ??= setTimeout(() => {
+			slow = true;
+			draw();
+		}, SLOW);
+});

@@ -1,7 +1,7 @@
 // One picture in a grid. Its status is shown by frame and mark, never by color alone.
 
 import { isUnsaved } from './acts.js';
-import { thumbnailOf, thumbnailUrl } from './api.js';
+import { thumbnailUrl } from './api.js';
 import { h, icon, percent, shown } from './dom.js';
 import { isAside, store } from './store.js';
 
@@ -15,7 +15,11 @@ const DOUBTFUL = 0.7; // below it, a tile shows its probability
 
 /** A small image without a text; the picture may be known by number only. */
 export const thumbnail = (picture, attributes) =>
-	h('img', { alt: '', src: picture.id === undefined ? thumbnailOf(picture) : thumbnailUrl(picture), ...attributes });
+	h('img', {
+		alt: '',
+		src: picture.id === undefined ? `/api/thumbnail/${picture}` : thumbnailUrl(picture),
+		...attributes,
+	});
 export const classPicture = ({ thumbnail: id }) => (id === null ? h('span.pic') : thumbnail(id));
 
 export function createTile() {

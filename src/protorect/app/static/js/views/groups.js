@@ -60,13 +60,10 @@ function groupsView({ groups, single, single_ids: ids }) {
 
 function loose(single, ids) {
 	const text = `${plural(single, 'picture')} ${single === 1 ? 'is' : 'are'} like no other.`;
+	const minis = ids.slice(0, 3).map(id => thumbnail(id));
 	return h(
 		'div.loose',
-		h(
-			'span.minis',
-			{ 'aria-hidden': 'true' },
-			ids.slice(0, 3).map(id => thumbnail(id)),
-		),
+		h('span.minis', { 'aria-hidden': 'true' }, minis),
 		h('p', h('b', text), ' ', h('span.quiet', 'They stay unknown until you label them.')),
 		button('Show in a grid', { kind: 'push', onclick: () => go('unknown', { mode: 'grid' }) }),
 	);
@@ -91,7 +88,14 @@ function groupCard(group) {
 		const pressed = { 'aria-pressed': 'true', 'aria-label': `Picture ${id}: part of the group` };
 		return h('button.member', { ...pressed, onclick }, thumbnail(id));
 	};
-	const more = group.size - Math.min(SHOWN, group.ids.length);
+	const hidden = group.size - Math.min(SHOWN, group.ids.length);
+	const more = () =>
+		h(
+			'button.more',
+			{ onclick: () => go('unknown', { group: group.id }) },
+			`+${count(hidden)}`,
+			h('span.sr', ': show all'),
+		);
 	return h(
 		'article.group',
 		{ 'aria-label': `Group of ${plural(group.size, 'picture')}` },
@@ -104,17 +108,7 @@ function groupCard(group) {
 				button('Leave unknown', { kind: 'plain', onclick: () => settle(acts.markUnknown) }),
 			),
 		),
-		h(
-			'div.six',
-			group.ids.slice(0, SHOWN).map(picture),
-			more > 0 &&
-				h(
-					'button.more',
-					{ onclick: () => go('unknown', { group: group.id }) },
-					`+${count(more)}`,
-					h('span.sr', `: show all ${count(group.size)} pictures`),
-				),
-		),
+		h('div.six', group.ids.slice(0, SHOWN).map(picture), hidden > 0 && more()),
 		form,
 	);
 }

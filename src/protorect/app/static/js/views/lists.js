@@ -153,17 +153,9 @@ function changeSection([from, to], members) {
 	const proposed = () =>
 		ids.filter(id => {
 			const { label, status } = store.pictures.get(id) ?? {};
-			return label === to && !['example', 'accepted'].includes(status) && !Grid.current?.selected.has(id);
+			return label === to && !/example|accepted/.test(status) && !Grid.current?.selected.has(id);
 		});
 	const text = `${plural(ids.length, 'picture')}: ${shown(from)} → ${shown(to)}`;
 	const n = proposed().length;
 	return { title: text, ids, action: n > 0 && button(`Accept ${count(n)}`, { onclick: () => accept(proposed()) }) };
 }
-
-view('nothing', async () => ({
-	title: 'No pictures',
-	element: h(
-		'section.view',
-		blank({ mark: 'broken', title: 'No pictures', text: 'Start the command with another folder.' }),
-	),
-}));

@@ -15,19 +15,15 @@ const PAUSED = 'Labeling is paused until the server answers. You can still look 
 export const idsOf = async parameters => (await read('pictures', { ...parameters, fields: 'id' })).ids;
 
 export function zoomSlider() {
-	const slider = h('input', { type: 'range', min: 1, max: 5, value: zoom() + 1, 'aria-label': 'Size of the pictures' });
-	slider.addEventListener('input', () => setZoom(slider.value - 1));
-	return h('div.zoom.desk', icon('all'), slider);
+	const range = { type: 'range', min: 1, max: 5, value: zoom() + 1, 'aria-label': 'Size of the pictures' };
+	const oninput = event => setZoom(event.target.value - 1);
+	return h('div.zoom.desk', icon('all'), h('input', { ...range, oninput }));
 }
 
 export function choice(name, options, chosen, pick) {
-	return h(
-		'div.seg',
-		{ role: 'radiogroup', 'aria-label': name },
-		options.map(([value, text]) =>
-			h('button', { role: 'radio', 'aria-checked': String(value === chosen), onclick: () => pick(value) }, text),
-		),
-	);
+	const radio = ([value, text]) =>
+		h('button', { role: 'radio', 'aria-checked': String(value === chosen), onclick: () => pick(value) }, text);
+	return h('div.seg', { role: 'radiogroup', 'aria-label': name }, options.map(radio));
 }
 
 /** The two ways to look at the unsure or the unknown pictures. */
@@ -48,6 +44,7 @@ function actsRow(hint) {
 		const off = paused ? { 'aria-disabled': 'true' } : {};
 		const acceptText = chosen ? `Accept the other ${count(rest)}` : `Accept ${count(rest)} on this page`;
 		const accept = (text, given) => rest && button(text, { onclick: actions.acceptRest, ...given });
+		const focused = row.contains(document.activeElement);
 		fill(
 			row,
 			chosen ? selectionActs(grid, off) : h('span.hint', paused ? PAUSED : hint),
@@ -59,6 +56,7 @@ function actsRow(hint) {
 			chosen && button('Unknown', { onclick: actions.unknown }),
 			accept(chosen ? `Accept other ${count(rest)}` : acceptText, { kind: 'first' }),
 		);
+		if (focused) Grid.refocus(); // its button is gone
 	};
 	return { row, phone, draw };
 }

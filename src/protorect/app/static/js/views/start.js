@@ -37,6 +37,7 @@ view('start', async ({ offset = 0 }) => {
 			void assign(grid.targets(), name);
 			input.value = '';
 			grid.clear();
+			grid.focus(grid.at); // for the next pictures
 		},
 		before: label,
 		after: [
@@ -44,10 +45,9 @@ view('start', async ({ offset = 0 }) => {
 			h('span.hint.push', 'One picture per class is enough to begin.'),
 		],
 	});
-	const others = pictures.length < SHOWN ? 0 : Number(offset) + SHOWN;
 	const counts = `${plural(pictures.length, 'picture')}, chosen to differ from each other`;
-	const next = () =>
-		button(`Show ${SHOWN} others`, { kind: 'plain desk', onclick: () => go('start', { offset: others }) });
+	const others = { offset: pictures.length < SHOWN ? 0 : Number(offset) + SHOWN };
+	const next = () => button(`Show ${SHOWN} others`, { kind: 'plain desk', onclick: () => go('start', others) });
 	const element = frame(
 		{ name: 'First labels', title, counts, controls: [store.state.pictures > SHOWN && next(), zoomSlider()] },
 		pictures.length
