@@ -11,7 +11,7 @@ import json
 import sys
 import time
 
-from campaign import PARTS, part
+from campaign import PARTS, part, seconds_of
 
 
 def main() -> int:
@@ -24,11 +24,12 @@ def main() -> int:
     for name in names:
         if name not in PARTS:
             parser.error(f"there is no part {name}; there are {', '.join(PARTS)}")
-    failures = 0
+    failures, end = 0, time.monotonic() + sum(PARTS[name] for name in names)
     for name in names:
-        print(f"{name} ...", flush=True)
         start = time.monotonic()
-        measured = part(name).run(PARTS[name])
+        seconds = seconds_of(name, names, end - start)
+        print(f"{name}, {seconds:.0f} s ...", flush=True)
+        measured = part(name).run(seconds)
         measured["seconds"] = round(time.monotonic() - start)
         print(json.dumps(measured, indent=1), flush=True)
         failures += len(measured["failures"])

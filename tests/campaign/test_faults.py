@@ -6,7 +6,7 @@ import sys
 import pytest
 from campaign.file_faults import Outcome, compiler
 
-from campaign import faults
+from campaign import PARTS, faults, seconds_of
 
 SAMPLE = ("sort --move", "undo of --move", "save")
 
@@ -46,9 +46,19 @@ def test_what_is_missing_left_or_different_is_found():
     assert faults.difference({"1/out/.x.part": file}, None) == "1/out/.x.part is left"
 
 
+def test_every_part_has_its_share_of_the_time_that_is_left():
+    names, left = list(PARTS), float(sum(PARTS.values()))
+    assert [seconds_of(name, names, left) for name in names[:1]] == [PARTS[names[0]]]
+    last = names[-1]
+    assert seconds_of(last, names, 100.0) == 100.0
+    assert 0 < seconds_of(names[-2], names, 100.0) < 100.0
+    assert seconds_of(last, names, -5.0) == 0.0
+    assert sum(PARTS.values()) <= 1160
+
+
 def test_a_part_that_does_not_exist_is_refused():
     ended = subprocess.run(
         [sys.executable, "-m", "campaign", "nothing"], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 2
-    assert "there is no part nothing; there are faults," in ended.stderr
+    assert "there is no part nothing; there are bombs," in ended.stderr

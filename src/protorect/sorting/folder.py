@@ -151,8 +151,9 @@ class SortedFolder:
         if not problems:
             self.clear(self.outputs(), keep_edited=True)
             for name in (THUMBNAILS, WRITTEN, journal.FOLDER):  # the journal last
-                if (self.root / name).is_dir():
-                    shutil.rmtree(self.root / name)
+                with file_errors("remove", self.root / name):
+                    if (self.root / name).is_dir():
+                        shutil.rmtree(self.root / name)
             self.plans = []
         return problems
 
