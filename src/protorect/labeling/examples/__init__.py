@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from protorect._utils.files import open_file
+from protorect._utils.files import names_in, open_file
 from protorect._utils.text import printable
 from protorect.embedding.pipeline import Embedded
 from protorect.errors import DataError
@@ -137,7 +137,9 @@ def _read(source: OneSource, nested: bool) -> Found:
     if not os.path.exists(path):
         raise DataError(f"there are no examples at {printable(path)}; give {_FORMS}.")
     head = b""
-    if not os.path.isdir(path):
+    if os.path.isdir(path):
+        names_in(path)  # refused by its name if it cannot be listed
+    else:
         with open_file(path) as file:
             head = file.read(_HEAD)
     for name in READERS:
