@@ -24,6 +24,7 @@ SECTIONS = (
     "preparing",
     "embedding_speed",
     "sort_speed",
+    "many_pictures",
     "labeling",
     "labeling_page",
 )
