@@ -10,8 +10,10 @@ A part is a module of this package, named in `PARTS`, with
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +22,9 @@ from protorect.report.table import Table
 # Every part in its order, and its share of the seconds that are left when it begins: each has some,
 # whatever the others took. All together take less than 20 minutes.
 PARTS = {"bombs": 90, "concurrency": 60, "faults": 390, "fuzz": 600}
+
+
+_NOT_RUN = "Not run yet."
 
 
 def seconds_of(name: str, names: Sequence[str], left: float) -> float:
@@ -35,7 +40,14 @@ def part(name: str) -> ModuleType:
 
 def tables(results: dict[str, Any]) -> dict[str, Table | str]:
     """The tables of docs/reliability.md."""
-    document: dict[str, Table | str] = dict.fromkeys(PARTS, "Not run yet.")
+    document: dict[str, Table | str] = dict.fromkeys(PARTS, _NOT_RUN)
     for name in results:
         document |= part(name).tables(results[name])
-    return document
+    mutants = _mutants()
+    return document | (part("mutants").tables(mutants) if mutants else {"mutants": _NOT_RUN})
+
+
+def _mutants() -> dict[str, Any]:
+    """What `python -m campaign.mutants` has written, which is not part of the campaign itself."""
+    path = Path(__file__).parents[1] / "results" / "mutants.json"
+    return dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}

@@ -13,6 +13,10 @@ def test_interval_by_hand():
     assert ci95 == pytest.approx(1.959964 / math.sqrt(3), rel=1e-6)
 
 
+def test_two_values_have_an_interval():
+    assert mean_interval([1.0, 3.0]).ci95 == pytest.approx(1.959964, rel=1e-6)  # deviation sqrt(2)
+
+
 def test_interval_of_one_value_is_nan():
     mean, ci95 = mean_interval([4.0])
     assert mean == 4.0

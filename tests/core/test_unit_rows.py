@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from protorect import DataError
 from protorect.core.unit_rows import RawRows, UnitRows, inverse, row_norms
 from reference import rectification as paper
 
@@ -157,6 +158,26 @@ def test_rounding_errors_of_zero_are_not_normalized(dtype):
     """A hundred tasks of one row each, shifted to zero but for rounding."""
     unit = UnitRows.of(normal(100, 1, 16).to(dtype))
     assert not unit.shifted(-unit.materialize().squeeze(1)).materialize().any()
+
+
+def test_what_is_shifted_to_nearly_zero_is_zero():
+    unit = UnitRows.of(normal(100, 1, 16))
+    away = -unit.materialize().squeeze(1) * (1 + 1e-9)
+    assert not unit.shifted(away).materialize().any()
+    zero = UnitRows.of(torch.zeros(1, 1, 3, dtype=torch.float64))
+    assert not zero.shifted(torch.full((1, 3), 1e-9, dtype=torch.float64)).materialize().any()
+
+
+@pytest.mark.parametrize(
+    ("largest", "fits"), [(1e-16, False), (1e-13, True), (1e14, True), (1e17, False)]
+)
+def test_squares_of_raw_rows_are_in_range_or_refused(largest, fits):
+    raw = RawRows.of(torch.full((1, 2, 3), largest))
+    if fits:
+        assert raw.with_squares() is raw
+    else:
+        with pytest.raises(DataError, match="squares are out of the range of torch.float32"):
+            raw.with_squares()
 
 
 def test_unit_rows_of_unit_rows_are_the_same():

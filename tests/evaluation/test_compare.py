@@ -21,6 +21,11 @@ def result(method, accuracy, seconds=1.0, shot=1):
     return Result(method, 5, shot, 15, accuracy, 0.5, seconds, per_episode, predictions)
 
 
+def test_a_result_is_shown_without_its_arrays():
+    assert "per_episode" not in repr(result("a", 50))
+    assert "predictions" not in repr(result("a", 50))
+
+
 def comparison_of(*accuracies):
     """A comparison of methods a, b, c; each argument is the accuracies of one column."""
     columns = [

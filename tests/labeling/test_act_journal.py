@@ -32,6 +32,14 @@ def load(path):
     return journal, [{k: one[k] for k in one if k != "n"} for one in records], torn
 
 
+def test_a_closed_journal_has_no_open_file(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    ActJournal.create(path, "p").close()
+    names = {os.path.realpath(f"/dev/fd/{one}") for one in os.listdir("/dev/fd")}
+    assert str(path.resolve()) not in names
+    ActJournal.load(path)[0].close()  # that was not opened for writing
+
+
 def test_what_was_written_is_read(journal):
     loaded, records, torn = load(journal.path)
     assert (records, torn, loaded.revision, loaded.project) == (ACTS, False, 3, "p")

@@ -127,6 +127,29 @@ def test_the_same_picture_twice_counts_once_but_not_with_two_labels():
         state.plan({"kind": "label", "labels": [["ant", [3]], ["bee", [3]]]})
 
 
+def with_classes(count):
+    state = LabelState(PICTURES)
+    for number in range(count):
+        act = {"kind": "add_class", "name": f"class {number}", "ids": [], "key": None}
+        state.apply(state.plan(act), number + 1)
+    return state
+
+
+def test_a_class_takes_the_key_of_another():
+    state = with_classes(3)
+    state.apply(state.plan({"kind": "set_key", "name": "class 0", "key": "2"}), 4)
+    assert [one.key for one in state.classes] == ["2", None, "3"]
+    state.apply(state.plan({"kind": "set_key", "name": "class 2", "key": None}), 5)
+    assert [one.key for one in state.classes] == ["2", None, None]
+
+
+@pytest.mark.parametrize("key", ["12", "x", "", 1, ["1"]])
+def test_a_key_is_one_digit(key):
+    state = with_classes(1)
+    with pytest.raises(OptionError, match="it must be a digit"):
+        state.plan({"kind": "set_key", "name": "class 0", "key": key})
+
+
 def test_an_eleventh_class_has_no_key_and_keys_never_move():
     state = LabelState(PICTURES)
     for number in range(11):

@@ -292,6 +292,35 @@ def test_a_new_file_in_the_old_place_is_not_replaced(colors):
     assert (colors.out / "red" / "0.png").stat().st_size > 100
 
 
+def test_a_link_in_place_of_a_copy_stays(colors):
+    fill(colors, "copy")
+    target = colors.out / "red" / "0.png"
+    target.unlink()
+    target.symlink_to(colors.pictures / "red" / "0.png")
+    assert [one.reason for one in undo(colors)] == ["the link was changed; left as it is"]
+    assert target.is_symlink()
+
+
+def test_a_copy_is_on_disk_before_it_has_its_name(colors, monkeypatch):
+    synced = set()
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.add(os.fstat(file).st_ino), fsync(file)))
+    fill(colors, "copy")
+    copies = {path.stat().st_ino for path in colors.out.rglob("*.png")}
+    assert copies
+    assert copies <= synced
+
+
+def test_a_link_in_place_of_a_moved_picture_stays(colors):
+    fill(colors, "move")
+    target = colors.out / "red" / "0.png"
+    copy = target.rename(colors.root / "copy.png")
+    target.symlink_to(copy)  # the same content
+    assert [one.path for one in undo(colors)] == [str(target)]
+    assert target.is_symlink()
+    assert not (colors.pictures / "red" / "0.png").exists()
+
+
 def test_a_file_that_appeared_in_the_folder_is_not_replaced(colors, monkeypatch):
     move = placing._move
 

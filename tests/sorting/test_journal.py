@@ -69,6 +69,26 @@ def changed(position, value):
     return row
 
 
+def test_an_edited_added_or_removed_line_is_named(tmp_path):
+    rows = [
+        Placement(Prediction(f"/p/{n}", "a", 1.0, "b", 1.0, 1.0, "a"), f"a/{n}", "0") for n in "123"
+    ]
+    write_plan(tmp_path, Plan("move", (), "cspn", True, tuple(rows), "0001"))
+    (path,) = (tmp_path / FOLDER).iterdir()
+    head, *lines, end = path.read_text().splitlines(keepends=True)
+    for number, line in enumerate(lines, 2):
+        edited = [
+            one.replace("cspn", "x").replace("/p/", "/q/") if one == line else one for one in lines
+        ]
+        path.write_text("".join([head, *edited, end]))
+        with pytest.raises(DataError, match=rf"jsonl, line {number}, is damaged: it was edited"):
+            load_plans(tmp_path)
+    for others in (lines[:-1], [*lines, lines[-1]]):
+        path.write_text("".join([head, *others, end]))
+        with pytest.raises(DataError, match=r"jsonl is damaged: lines were added or removed"):
+            load_plans(tmp_path)
+
+
 def test_names_of_files_need_not_be_utf8(tmp_path):
     write_journal(tmp_path, as_text(HEAD, ROW))
     (plan,) = load_plans(tmp_path)

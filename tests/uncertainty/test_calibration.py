@@ -45,6 +45,39 @@ def test_labels_weigh_as_their_classes_are_predicted():
     assert max(found[0], found[5]) < found[3]
 
 
+def test_without_predictions_all_classes_weigh_the_same():
+    weights = label_weights(torch.tensor([0, 1, 1]), torch.empty(0, dtype=torch.long), 2)
+    assert weights.tolist() == pytest.approx([1.5, 0.75, 0.75])
+
+
+def test_more_similar_samples_have_lower_ood_scores():
+    scores = calibration.Calibration(1.0, mean=0.5, deviation=0.1).ood_score
+    assert scores(torch.tensor([0.3, 0.5, 0.7])).tolist() == pytest.approx(
+        [0.977, 0.5, 0.023], abs=1e-3
+    )
+
+
+@pytest.mark.parametrize(("unlabeled", "weighted"), [(3, False), (4, True), (5, True)])
+def test_held_out_examples_have_one_example_less(monkeypatch, unlabeled, weighted):
+    """By hand: with three examples per class, of log(examples) alone, and scores of lead 1."""
+    started = []
+
+    def fit(held, weights, expected, lead):
+        started.append((weights.tolist(), expected / lead))
+        return 5.0
+
+    monkeypatch.setattr(calibration, "fit_temperature", fit)
+    labels = torch.tensor([0, 1] * 3)
+    held = HeldOut(torch.eye(2)[labels], labels)
+    scores = torch.tensor([[1.0, 0.0]] * unlabeled)
+    task = torch.eye(2)[labels], labels, torch.ones(unlabeled, 2), scores
+    found = calibrated_temperature(*task, held, (0.0, 0.0, 0.0, 0.0, 1.0))
+    assert found == pytest.approx(5.0 * 2 / 3)
+    ((weights, start),) = started
+    assert start == pytest.approx(1 / 2)  # 1/3 for three examples, and 3/2 as two remained
+    assert (weights[0] > weights[1]) == weighted
+
+
 def test_mistakes_on_an_absent_class_do_not_make_the_others_doubtful():
     """Half of the classes are absent, and pure noise; the others are distinct."""
     support, labels, unlabeled, truth = map(torch.from_numpy, task(shots=5, each=20, spread=0.8))

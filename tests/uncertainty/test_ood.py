@@ -35,6 +35,17 @@ def test_similarities_equal_the_slow_reference(n_unlabeled, non_negative, with_u
         np.testing.assert_allclose(found, expected.reshape(-1), atol=1e-9)
 
 
+@pytest.mark.parametrize("n_unlabeled", [0, 1, 2])
+def test_two_unlabeled_samples_say_how_similar_samples_are_to_classes_of_one_example(n_unlabeled):
+    support, labels, unlabeled, _, _ = small_task(n_unlabeled)
+    parts = [torch.from_numpy(part) for part in (support[::2], labels[::2], unlabeled)]
+    rule, mean, deviation = fit_similarity(*parts)
+    if n_unlabeled < 2:
+        assert (mean, deviation) == (0.0, 1.0)
+    else:
+        assert mean == pytest.approx(float(rule.scores(parts[2][None]).mean()), abs=1e-6)
+
+
 def areas(seed, distractors=4, **given):
     """Areas under the curve of the score, and of the plain cosine to the class mean."""
     support, labels, unlabeled, truth = task(spread=2.0, distractors=distractors, seed=seed)
