@@ -1,5 +1,8 @@
 """Who may read and change what: token, Host, Origin, sizes, headers."""
 
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
 import pytest
 
 from helpers.labeling_server import TOKEN, opened, served
@@ -80,6 +83,14 @@ def test_other_origins_are_refused(client, foreign):
 def test_a_large_body_is_refused_before_it_is_read(client):
     declared = BEARER | {"Content-Length": str(10 * 2**20)}
     assert client.request("POST", "/api/label", b"{", declared)[0] == 413
+
+
+def test_a_client_that_sends_a_large_body_first_is_answered(client):
+    request = Request(f"{client.url}api/label", b" " * 20 * 2**20, BEARER)
+    with pytest.raises(HTTPError) as refused:
+        urlopen(request, timeout=60)
+    assert refused.value.code == 413
+    assert b"bytes" in refused.value.read()
 
 
 def test_a_large_body_of_unknown_size_is_refused(client):

@@ -5,9 +5,11 @@ So a request needs the token, must name this server as its host (any other name 
 to this machine is refused) and must not come from another origin.
 """
 
+import asyncio
 import ipaddress
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
@@ -16,6 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 4 * 2**20  # bytes; 100,000 labels in one act need one megabyte
+_MOST_SKIPPED, _SECONDS_OF_SKIPPING = 64 * 2**20, 10.0  # of a body that is refused
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -52,7 +55,9 @@ class Guard:
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
         if refusal is not None:
-            await refusal(scope, receive, self._with_headers(send))
+            large = refusal.status_code == 413
+            answer = _finished_after_body(receive, send) if large else send
+            await refusal(scope, receive, self._with_headers(answer))
             return
         body = _BoundedBody(receive)
         await self.app(scope, body, self._with_headers(send, self._new_cookie(scope)))
@@ -146,6 +151,30 @@ class _BoundedBody:
         if self.size > LARGEST_BODY:
             raise BodyTooLargeError
         return message
+
+
+def _finished_after_body(receive: Receive, send: Send) -> Send:
+    """Send an answer at once, but end it after the body: most clients send all before they read."""
+
+    async def send_and_read(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await send({**message, "more_body": True})
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_skip_body(receive), _SECONDS_OF_SKIPPING)
+            message = {"type": "http.response.body", "body": b""}
+        await send(message)
+
+    return send_and_read
+
+
+async def _skip_body(receive: Receive) -> None:
+    """Read what is left of a body, up to a bound, and keep nothing of it."""
+    skipped = 0
+    while skipped <= _MOST_SKIPPED:
+        message = await receive()
+        skipped += len(message.get("body", b""))
+        if not message.get("more_body", False):
+            return
 
 
 def _error(status: int, sentence: str) -> JSONResponse:
