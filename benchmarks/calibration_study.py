@@ -88,7 +88,7 @@ def main() -> None:
     """Measure, and write the results and the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("features", nargs="+", type=Path)
-    parser.add_argument("--episodes", type=int, default=24)
+    parser.add_argument("--episodes", type=int, default=40)
     options = parser.parse_args()
     tables_of = {path.stem: feature_table(path) for path in options.features}
     found = [
