@@ -150,6 +150,7 @@ def one_at_a_time(person: Person, kind: str) -> None:
     """Give the unsure or unknown pictures of a grid their class."""
     person.page.run(f"location.hash = '#{kind}?mode=grid'")
     person.clicks += 1
+    person.page.wait_for(f"document.querySelector('h1')?.innerText === '{kind.capitalize()}'")
     while _waiting(person, kind):
         person.page.wait_for(f"{TILES} > 0")
         tiles = [tile for tile in person.look(kind) if tile["status"] == kind]
