@@ -403,6 +403,16 @@ def test_acts_wait_for_a_server_that_is_away(session, tmp_path):
             page.wait_for("document.querySelector('#lost').hidden")
 
 
+def test_an_act_that_is_refused_is_dropped(page, client):
+    before = acts(client)
+    page.run("void import('/static/js/acts.js').then(acts => acts.label([99999], 'red'))")
+    says(page, "#strip-sum", "there is no picture 99999")
+    page.click("#strip-drop")
+    page.wait_for(text("#strip-did"), "The act was dropped")
+    assert acts(client) == before
+    page.errors.clear()  # the refusal itself
+
+
 def test_pictures_that_are_read_later_appear(colors, tmp_path, monkeypatch):
     wait, embed_at = threading.Event(), background.embed_at
     monkeypatch.setattr(background, "embed_at", lambda *given: wait.wait() and embed_at(*given))

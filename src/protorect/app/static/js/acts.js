@@ -132,8 +132,9 @@ export async function checkConnection() {
 	send();
 }
 
+/** Give up the act that waits for the server, or that it refused, which waits no more. */
 export function drop() {
-	const act = queue.pop();
+	const act = connection.lost ? queue.pop() : undefined;
 	act?.restore();
 	act?.done(null);
 	report({ text: 'The act was dropped' });

@@ -78,9 +78,8 @@ function close() {
 	drawStrip();
 }
 
-const clicks = { again: () => last.problem.again(), drop: () => (connection.lost ? drop() : close()) };
-for (const [name, run] of Object.entries({ ...clicks, close, show: showChanges, undo }))
-	$(`#strip-${name}`).addEventListener('click', run);
+const clicks = { again: () => last.problem.again(), drop, close, show: showChanges, undo };
+for (const [name, run] of Object.entries(clicks)) $(`#strip-${name}`).addEventListener('click', run);
 const draw = perFrame(drawStrip);
 on('acts connection state', draw);
 on('acts', () => {
