@@ -84,3 +84,25 @@ def test_undo_says_what_it_may_not_remove(kept):
     assert said == f"protorect: cannot remove {journal}: Permission denied.\n"
     journal.chmod(0o755)
     assert main(["undo", str(kept.out)]) == 0
+
+
+def test_an_example_that_may_not_be_read_is_left_out_and_a_class_is_named(kept, tmp_path):
+    sort = ["sort", kept.pictures, "--network", kept.weights, "--no-cache", "--move", "--examples"]
+    (kept.examples / "red" / "0.png").chmod(0)
+    (kept.examples / "blue").chmod(0)
+    rest = {"red": kept.examples / "red", "green": kept.examples / "green"}
+    others = tmp_path / "others"
+    others.mkdir()
+    for name, folder in rest.items():
+        (others / name).symlink_to(folder)
+    (_, refused), (code, said) = run_commands(
+        [
+            [*sort, kept.examples, "--out", tmp_path / "new"],
+            [*sort, others, "--out", tmp_path / "new"],
+        ]
+    )
+    (kept.examples / "blue").chmod(0o755)
+    assert refused.startswith(f"protorect: cannot use the class folder {kept.examples / 'blue'}: ")
+    assert code == 1, said
+    assert f"{others / 'red' / '0.png'}: Permission denied" in said
+    assert (tmp_path / "new" / "index.html").exists()

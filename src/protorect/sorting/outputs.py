@@ -1,7 +1,7 @@
 """The files beside the sorted pictures: tables, the contact sheet, the evaluation."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from protorect._utils.files import sha256_of_file, write_text
 from protorect._utils.progress import Progress
@@ -53,11 +53,7 @@ def write_outputs(
             plot = confusion_plot(evaluation.counts, evaluation.classes)
             _write(folder, "confusion.svg", standalone_svg(plot, "#444"))
     if with_contact_sheet:
-        examples = [
-            (file, label, sha256_of_file(file))
-            for file, label in folder.plans[-1].examples
-            if os.path.isfile(file)
-        ]
+        examples = list(_readable(folder.plans[-1].examples))
         pictures = [(file, content) for file, _, content in examples]
         pictures += [(str(folder.root / one.target), one.content) for one in folder.placements]
         make_thumbnails(folder.root / THUMBNAILS, pictures, progress)
@@ -77,3 +73,14 @@ def _status(row: Prediction) -> str:
 def _write(folder: SortedFolder, name: str, text: str) -> None:
     with folder.output(name) as path:
         write_text(path, text)
+
+
+def _readable(examples: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """File, label and SHA-256 of the examples that can still be read."""
+    for file, label in examples:
+        try:
+            content = sha256_of_file(file) if os.path.isfile(file) else ""
+        except OSError:
+            continue
+        if content:
+            yield file, label, content

@@ -44,6 +44,8 @@ def _was_sorted(listing: Listing) -> bool:
 def _check_depth(root: Path, pictures: list[StoredPicture], nested: bool) -> None:
     """Raise DataError if a picture is not directly in the folder of its class."""
     for one in pictures:
+        if not one.folders and one.error and os.path.isdir(one.file):
+            raise DataError(f"cannot use the class folder {printable(one.file)}: {one.error}.")
         if not one.folders:
             raise DataError(
                 f"{one.path} lies in {printable(str(root))} itself, in no class; put every example "
