@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks.browser import Browser
 from benchmarks.labeling import Work, make_project
+from benchmarks.machine import busy_cores, disturbance
 from protorect.report.table import Table
 
 STEP = 50  # pixels per frame: 3,000 a second
@@ -76,8 +77,7 @@ LONGEST = 600  # seconds of embedding them
 def measure(small: bool = False) -> dict[str, Any]:
     """All projects; the small version only shows that it runs."""
     return {
-        "load": os.getloadavg()[0],
-        "cores": os.cpu_count(),
+        "busy": busy_cores(),
         "projects": [measure_page(one) for one in (SMALL if small else FULL)],
         "folder": measure_folder(24 if small else FOLDER),
     }
@@ -104,9 +104,7 @@ def tables(measured: dict[str, Any]) -> dict[str, Table]:
     start = f"{folder['pictures']:,} pictures that were embedded before, in a new project: "
     start += f"the address after {folder['ready']:.1f} s, the first pictures on the page "
     start += f"after {folder['first']:.1f} s."
-    if measured["load"] > 0.5 * measured["cores"]:
-        start += " Disturbed by other programs: at the beginning the load average was "
-        start += f"{measured['load']:.0f} on {measured['cores']} cores."
+    start += disturbance(measured["busy"])
     return {"labeling-page": Table(start, header, rows)}
 
 

@@ -80,6 +80,13 @@ def busy_cores(seconds: float = 1.0) -> float:
     return (_busy_seconds() - before) / seconds
 
 
+def disturbance(busy: float) -> str:
+    """A sentence for a table if other programs used more than a little when it was measured."""
+    if busy <= 0.2:
+        return ""
+    return f" Disturbed by other programs, which used {busy:.1f} cores at the beginning."
+
+
 def _busy_seconds() -> float:
     """Time of all cores since the machine started in which they were not idle."""
     line = Path("/proc/stat").read_text().splitlines()[0]

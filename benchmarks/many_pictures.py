@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.machine import in_new_process
+from benchmarks.machine import busy_cores, disturbance, in_new_process
 from protorect.report.table import Table
 
 
@@ -38,7 +38,7 @@ _FOLDER = 1000  # pictures
 
 def measure(small: bool = False) -> dict[str, Any]:
     """All steps; the small version only shows that everything runs."""
-    work, load = SMALL if small else Work(), os.getloadavg()[0]
+    work, busy = SMALL if small else Work(), busy_cores()
     with TemporaryDirectory(prefix="protorect-many-") as folder:
         root = Path(folder)
         write_pictures(root, work)
@@ -55,7 +55,7 @@ def measure(small: bool = False) -> dict[str, Any]:
         "steps": steps,
         "pages": len(pages),
         "largest_page": max(pages),
-        "load": load,
+        "busy": busy,
     }
 
 
@@ -77,11 +77,7 @@ def tables(measured: dict[str, Any]) -> dict[str, Table]:
         f"{measured['network']}; memory is the peak of the process. The contact sheet has "
         f"{measured['pages']:,} pages, the largest of {measured['largest_page'] / 1e6:.1f} MB."
     )
-    if measured["load"] >= 0.5:
-        note += (
-            " Disturbed by other programs: at the beginning the load average was "
-            f"{measured['load']:.0f}."
-        )
+    note += disturbance(measured["busy"])
     return {"many-pictures": Table(note, header, rows)}
 
 
