@@ -1,4 +1,5 @@
 from copy import deepcopy
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -239,3 +240,9 @@ def test_objects_with_arrays_can_be_compared(feature_set):
         assert one == one
         assert one != deepcopy(one)
         assert len({one, one}) == 1
+
+
+def test_a_result_cannot_be_changed():
+    (result,) = evaluate(*clusters(dtype=np.float32), ["cspn"], shot=1, episodes=2)
+    with pytest.raises(FrozenInstanceError):
+        result.shot = 5

@@ -124,6 +124,17 @@ def test_many_queries_are_thinned_and_all_are_scored_by_the_rule():
     assert with_prior[0, 7, 1:].max() < -100
 
 
+def test_600_queries_are_all_learned_from_and_of_one_more_a_half():
+    support, labels, query = task([2, 2, 2], [201, 200, 200])
+    support, labels, query = (torch.from_numpy(part)[None] for part in (support, labels, query))
+    chosen = method("bd-cspn-plus")
+    for count, step in ((600, 1), (601, 2)):
+        found = chosen.fit(support, labels, query[:, :count]).unlabeled_scores
+        parts = support, labels, query[:, :count:step].clone()
+        few = method(f"bd-cspn-plus:max_queries={count}").fit(*parts).unlabeled_scores
+        np.testing.assert_allclose(found[:, ::step], few, atol=1e-9)
+
+
 def test_fewer_queries_than_classes_are_not_balanced():
     assert weight_of_balanced_assignment([2, 0, 0], 0) == 0
 

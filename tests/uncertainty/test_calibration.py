@@ -38,6 +38,11 @@ def test_the_temperature_equals_that_of_the_slow_reference(n, expected):
     assert found == pytest.approx(slow, rel=1e-6)
 
 
+def test_the_candidates_reach_from_a_thousandth_of_the_lead_to_ten_times_it():
+    assert calibration.TEMPERATURES.max() == pytest.approx(10)
+    assert calibration.TEMPERATURES.min() == pytest.approx(1e-3)
+
+
 def test_labels_weigh_as_their_classes_are_predicted():
     labels, predicted = [0, 0, 0, 1, 1, 2, 2], [0] * 5 + [1] * 15
     found = label_weights(torch.tensor(labels), torch.tensor(predicted), 3)

@@ -158,7 +158,8 @@ def soft_labels(head: Head, task: Task, options: PlusOptions) -> Labels:
     ways, n_query = task.ways, task.n_unlabeled
     none = head.members.new_zeros(len(head.members), ways, n_query)
     if not n_query:
-        return Labels(none, none[:, :1], head.regression * 0, head.regression * 0)
+        zero = torch.zeros_like(head.regression)
+        return Labels(none, none[:, :1], zero, zero)
     prior = task.prior_by_class(options.sharpness)
     scores = with_prior(head.classify(none, none), prior)
     shots = head.members.shape[-1] / ways
