@@ -148,6 +148,13 @@ def test_a_file_of_another_format(tmp_path, content):
     assert "not a safetensors file" in refusal(path)
 
 
+def test_control_characters_of_a_damaged_file_are_shown_as_escapes(tmp_path):
+    header = '{"a": {"dtype": "\x9b2J", "shape": [1], "data_offsets": [0, 4]}}'.encode()
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    assert "`\\x9b2J`" in refusal(path)
+
+
 @pytest.mark.parametrize("end", [4, 60, -1])
 def test_an_incomplete_file(saved, end):
     saved.write_bytes(saved.read_bytes()[:end])

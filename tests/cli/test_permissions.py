@@ -76,6 +76,18 @@ def test_what_may_not_be_read_is_named(kept, tmp_path):
     assert kept.tree() == before
 
 
+@pytest.mark.parametrize("own", ["journal", "written"])
+def test_links_stay_where_the_next_sorting_cannot_be_recorded(kept, own):
+    folder, before = kept.out / ".protorect" / own, kept.tree()
+    folder.chmod(0o555)
+    sort = ["sort", kept.pictures, "--examples", kept.examples, "--network", kept.weights]
+    ((code, said),) = run_commands([[*sort, "--no-cache", "--no-sheet", "--out", kept.out]])
+    folder.chmod(0o755)
+    assert (code, said.count("\n")) == (2, 1), said
+    assert f"{own} is write-protected" in said
+    assert kept.tree() == before
+
+
 def test_undo_says_what_it_may_not_remove(kept):
     journal = kept.out / ".protorect" / "journal"
     journal.chmod(0o555)

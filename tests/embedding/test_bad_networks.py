@@ -50,6 +50,15 @@ def test_the_number_of_inputs(tmp_path):
     assert "has 2 inputs (x, y); it must have one" in refused(two)
 
 
+def test_a_network_without_an_output(tmp_path):
+    described = [helper.make_tensor_value_info("x", FLOAT, ["n", 3, 8, 8])]
+    graph = helper.make_graph([pooled()], "network", described, [])
+    opset = [helper.make_opsetid("", 18)]
+    path = tmp_path / "without.onnx"
+    save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
+    assert "has no output" in refused(path)
+
+
 @pytest.mark.parametrize(
     "shape",
     [

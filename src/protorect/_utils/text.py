@@ -36,7 +36,8 @@ def escaped(text: str, keep: str = "") -> str:
 
 def on_one_line(text: object) -> str:
     """The text of an error of another library, shortened, for use inside a sentence."""
-    return " ".join((str(text) or type(text).__name__).split())[:500].rstrip(".")
+    line = " ".join((str(text) or type(text).__name__).split())
+    return escaped(line[:500].rstrip("."))
 
 
 def as_message(text: str) -> str:

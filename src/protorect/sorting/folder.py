@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from protorect._utils.files import (
+    check_writable,
     file_errors,
     names_in,
     read_errors,
@@ -99,6 +100,12 @@ class SortedFolder:
     def placements(self) -> list[Placement]:
         """Everything that was sorted into the folder."""
         return [placement for plan in self.plans for placement in plan.placements]
+
+    def check_writable(self) -> None:
+        """Raise DataError if another sorting could not be recorded."""
+        for own in (self.root / journal.FOLDER, self.root / WRITTEN):
+            if own.is_dir():
+                check_writable(own / "new")
 
     def finish(self, progress: Progress | None = None) -> tuple[int, list[FailedPicture]]:
         """Place the pictures that an interruption left; return their number and the problems."""

@@ -149,6 +149,7 @@ class Sorter:
                 f"{folder.root} holds pictures that were moved into it; continue with --move, or "
                 f"put them back first: protorect undo {folder.root}."
             )
+        folder.check_writable()  # before links of an earlier sorting are removed
         self.folder, self.pictures, self.options = folder, pictures, options
         self.examples = _with_corrections(folder, find_examples(examples))
         check_classes(self.examples)

@@ -139,6 +139,8 @@ def _only_input(session: Any, path: Path) -> Any:
             f"{path} takes {only.type} of shape {only.shape}; a network of "
             "pictures takes floats (n, channels, height, width)."
         )
+    if not outputs:
+        raise DataError(f"{path} has no output; a network that embeds pictures gives floats.")
     if outputs[0].type not in _OUTPUTS:
         raise DataError(
             f"{path} gives {outputs[0].type} ({outputs[0].name}); a network that embeds pictures "
