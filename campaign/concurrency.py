@@ -1,7 +1,6 @@
 """Two commands at the same time on one output: nothing is lost, and the second is told by whom.
 
-The second command of a pair starts a little later than the first one, by another moment in each
-round.
+The second command of a pair starts at another moment of the first one in each round.
 """
 
 from __future__ import annotations
@@ -29,8 +28,11 @@ if TYPE_CHECKING:
     from campaign.faults_commands import Command, Place
 
 ROUNDS = 12
-_SECONDS = 0.3  # the second command starts at most so much later
-_BY_WHOM = ("process ", "exists already", "nothing to undo", "is not empty", "no picture to sort")
+# What may be said to the second command: who runs the first one or, once that ended, what is there.
+_BY_WHOM = (
+    *("process ", "exists already", "nothing to undo", "is not empty", "no picture to sort"),
+    "holds pictures that were moved into it",
+)
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,14 @@ def attack(made: Arena, pair: Pair, delay: float) -> tuple[bool, str]:
     return refused, difference(made.tree(), made.states.get(pair.state))
 
 
+def duration(made: Arena) -> float:
+    """Seconds of the first command on its own."""
+    made.restore()
+    start = time.monotonic()
+    Child(lambda: made.command.act(made.place)).wait()
+    return time.monotonic() - start
+
+
 def _main(seconds: float, rounds: int, names: Sequence[str]) -> dict[str, Any]:
     from campaign.faults_commands import write_network
 
@@ -145,11 +155,12 @@ def _main(seconds: float, rounds: int, names: Sequence[str]) -> dict[str, Any]:
         made = [
             arena(p.start, False, at, at, weights) for p, at in zip(chosen, places, strict=True)
         ]
+        longest = [duration(one) for one in made]
         for _ in range(rounds):
-            for pair, one in zip(chosen, made, strict=True):
+            for pair, one, most in zip(chosen, made, longest, strict=True):
                 if time.monotonic() > deadline:
                     break
-                refused, problem = attack(one, pair, delays.uniform(0, _SECONDS))
+                refused, problem = attack(one, pair, delays.uniform(0, most))
                 count = counts.setdefault(pair.name, {"rounds": 0, "refused": 0, "failures": 0})
                 count["rounds"] += 1
                 count["refused"] += refused
