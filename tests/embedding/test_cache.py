@@ -7,10 +7,12 @@ import time
 import numpy as np
 import pytest
 
+from protorect import LabelingSession
 from protorect.cli import main
 from protorect.embedding.cache import FILE, FeatureCache, user_cache
 from protorect.embedding.pipeline import embed_pictures
 from protorect.embedding.sources import load_embedder
+from protorect.errors import DataError
 from protorect.images.find import find_pictures
 
 
@@ -263,3 +265,25 @@ def test_a_relative_path_is_another_file_in_another_folder(tmp_path, monkeypatch
         assert cache.known_content("1.png") == b"content of a"
         monkeypatch.chdir(tmp_path / "b")
         assert cache.known_content("1.png") is None
+
+
+@pytest.mark.parametrize("command", ["sort", "label", "extract"])
+def test_a_cache_that_is_a_file_is_refused_before_anything_is_written(
+    colors, tmp_path, capsys, command
+):
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    new = tmp_path / "new"
+    given = {
+        "sort": [colors.pictures, "--examples", colors.examples, "--network", colors.weights],
+        "extract": [colors.weights, colors.pictures],
+    }
+    if command == "label":  # its cache is given in Python only
+        with pytest.raises(DataError, match="is not a folder"):
+            LabelingSession.open(new, colors.pictures, source=colors.weights, cache=file)
+    else:
+        arguments = [*given[command], "--out", new, "--cache", file]
+        assert main([command, *map(str, arguments)]) == 2
+        assert "notes.txt is not a folder" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+    assert not new.exists()

@@ -76,7 +76,11 @@ def user_cache() -> Path:
 
 def cache_folder(cache: str | os.PathLike[str] | bool) -> str | os.PathLike[str] | None:
     """The folder of True (the user's cache folder), False (none) or a path."""
-    return user_cache() if cache is True else None if cache is False else cache
+    if isinstance(cache, bool):
+        return user_cache() if cache else None
+    if os.path.lexists(cache) and not os.path.isdir(cache):
+        raise DataError(f"{printable(cache)} is not a folder; give a folder for the cache.")
+    return cache
 
 
 class FeatureCache:

@@ -116,9 +116,10 @@ class LabelingSession(SessionAudits, SessionPictures):
             Where the session can be reached, for the message to a second one.
         """
         options = Options(source, method, thresholds, precision, device, read_only, address)
+        folder = cache_folder(cache)  # an error before anything is written
         with without_garbage_collection():  # a quarter of the time, for 100,000 pictures
             opened = open_project(Path(project), pictures, examples, options)
-        return cls(opened, FeatureCache(cache_folder(cache)), address)
+        return cls(opened, FeatureCache(folder), address)
 
     def __enter__(self) -> Self:
         return self
