@@ -28,10 +28,12 @@ MODULES = {
     "networks": "benchmarks.networks_document",
     "performance": "benchmarks.performance",
     "plus": "benchmarks.plus_study",
+    "plus-accuracy": "benchmarks.plus_accuracy",
     "sort": "benchmarks.sorting",
     "tuning": "benchmarks.tuning",
 }
 NAMES = {"campaign": "reliability"}  # documents with another name than their results
+SOURCES = {"plus-accuracy": "plus"}  # second documents of the same results
 
 
 def main() -> None:
@@ -55,24 +57,26 @@ def load_results(name: str) -> dict[str, Any]:
 
 
 def save_results(name: str, results: Mapping[str, Any]) -> None:
-    """Write results/NAME.json and the tables of its document."""
+    """Write results/NAME.json and the tables of its documents."""
     write_text(RESULTS / f"{name}.json", json.dumps(results, indent=1) + "\n")
-    write_document(name)
+    for one in MODULES:
+        if SOURCES.get(one, one) == name:
+            write_document(one)
 
 
 def write_document(name: str) -> None:
-    """Fill the tables of a document from results/NAME.json."""
+    """Fill the tables of a document from its results."""
     write_text(document_path(name), document(name))
 
 
 def document(name: str) -> str:
-    """The text of a document with its tables made from results/NAME.json."""
-    tables = import_module(MODULES[name]).tables(load_results(name))
+    """The text of a document with its tables made from its results."""
+    tables = import_module(MODULES[name]).tables(load_results(SOURCES.get(name, name)))
     return fill(document_path(name).read_text("utf-8"), tables)
 
 
 def document_path(name: str) -> Path:
-    """The document with the tables of results/NAME.json."""
+    """The document of this name among `MODULES`."""
     return DOCS / f"{NAMES.get(name, name)}.md"
 
 

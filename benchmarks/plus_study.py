@@ -1,13 +1,13 @@
 """`python -m benchmarks.plus_study FEATURES...`: bd-cspn-plus against others and without its parts.
 
-Give features of validation classes only. Writes results/plus.json and the tables of docs/plus.md.
+Give features of validation classes only. Writes results/plus.json and the tables of docs/plus.md
+and docs/plus-accuracy.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,46 +109,62 @@ def _by_method(results: list[Any]) -> dict[str, Any]:
 
 
 def tables(results: dict[str, Any]) -> dict[str, Table | list[Table]]:
-    """Accuracies, differences without each part, and where others are better."""
-    cells = list(_cells(results["sets"]))
+    """Mean accuracies, differences without each part, and where others are better."""
+    cells = cells_of(results["sets"])
     return {
-        "accuracy": [
-            _accuracies(name, [cell for cell in cells if cell.features == name])
-            for name in results["sets"]
-        ],
+        "accuracy": _mean_accuracies(cells),
         "without": _without(cells),
         "better": _better(cells),
         "constants": constants_table(load_results("plus_constants")),
     }
 
 
-def _cells(sets: dict[str, Any]) -> Iterator[Cell]:
-    for name, settings in sets.items():
-        for setting, by_shot in settings.items():
-            for shot, methods in by_shot.items():
-                yield Cell(name, setting, int(shot), methods)
+def cells_of(sets: dict[str, Any]) -> list[Cell]:
+    """The measured cells, set by set."""
+    return [
+        Cell(name, setting, int(shot), methods)
+        for name, settings in sets.items()
+        for setting, by_shot in settings.items()
+        for shot, methods in by_shot.items()
+    ]
 
 
-def _accuracies(name: str, cells: list[Cell]) -> Table:
-    """One row per setting, one column per number of labels."""
-    found = {(cell.setting, cell.shot): cell.methods for cell in cells}
-    shots = sorted({cell.shot for cell in cells})
-    widest = max(cell.methods[PLUS]["ci95"] for cell in cells)
-    return Table(
-        f"Every accuracy of bd-cspn-plus is within ± {widest:.1f} (95 %).",
-        [f"`{name}`", *map(str, shots)],
-        [
-            [setting, *(_accuracy(found.get((setting, shot))) for shot in shots)]
-            for setting in dict.fromkeys(cell.setting for cell in cells)
-        ],
-    )
-
-
-def _accuracy(methods: dict[str, Any] | None) -> str:
-    if methods is None:
-        return ""
+def accuracies(methods: dict[str, Any]) -> tuple[float, float, float]:
+    """Accuracy of bd-cspn-plus, of the best linear classifier, and of the best other method."""
     linear, others = (max(methods[n]["accuracy"] for n in names) for names in (LINEAR, OTHERS))
-    return f"**{methods[PLUS]['accuracy']:.1f}** {linear:.1f} {others:.1f}"
+    return methods[PLUS]["accuracy"], linear, others
+
+
+def accuracy_table(
+    caption: str, corner: str, values: dict[tuple[str, int], tuple[float, float, float]]
+) -> Table:
+    """One row per setting, one column per number of labels; bd-cspn-plus in bold."""
+    shots = sorted({shot for _, shot in values})
+    rows = [
+        [setting, *(_three(values.get((setting, shot))) for shot in shots)]
+        for setting in dict.fromkeys(setting for setting, _ in values)
+    ]
+    return Table(caption, [corner, *map(str, shots)], rows)
+
+
+def _three(values: tuple[float, float, float] | None) -> str:
+    if values is None:
+        return ""
+    plus, linear, others = values
+    return f"**{plus:.1f}** {linear:.1f} {others:.1f}"
+
+
+def _mean_accuracies(cells: list[Cell]) -> Table:
+    """Means over the feature sets that have enough samples for a cell."""
+    found: dict[tuple[str, int], list[tuple[float, float, float]]] = {}
+    for cell in cells:
+        found.setdefault((cell.setting, cell.shot), []).append(accuracies(cell.methods))
+    return accuracy_table(
+        "Means over the feature sets with enough samples, which are fewer from 10 labels on: "
+        "columns are not comparable with each other.",
+        "setting",
+        {key: tuple(np.mean(rows, axis=0).tolist()) for key, rows in found.items()},
+    )
 
 
 def _without(cells: list[Cell]) -> Table:
