@@ -5,8 +5,10 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import time
+from contextlib import suppress
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PATIENCE = 60  # seconds until something counts as failed, also on a busy machine
@@ -27,6 +29,7 @@ class Browser:
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         os.close(to_browser)
         os.close(from_browser)
@@ -45,7 +48,14 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self._process.kill()
+        # Closed rather than killed: a killed browser leaves processes that still write its profile,
+        # while whoever made the folder removes it.
+        with suppress(AssertionError, OSError, subprocess.TimeoutExpired):
+            self._session = None
+            self._call("Browser.close")
+            self._process.wait(PATIENCE)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         os.close(self._out)
         os.close(self._in)
