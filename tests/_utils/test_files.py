@@ -8,14 +8,14 @@ import pytest
 from helpers.privileges import permissions_count
 from protorect import DataError
 from protorect._utils.files import (
+    atomic_folder,
+    atomic_write,
     check_writable,
-    folder_written_whole,
     names_in,
     open_file,
     read_bytes,
     read_text,
     write_text,
-    written_whole,
 )
 
 
@@ -32,7 +32,7 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path.write_text("old")
 
     def fail():
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text("half")
             raise RuntimeError("stop")
 
@@ -96,7 +96,7 @@ def test_a_pipe_is_written_into(tmp_path):
 def test_a_folder_appears_when_it_is_filled_and_replaces_an_empty_one(tmp_path):
     out = tmp_path / "new" / "out"
     out.mkdir(parents=True)
-    with folder_written_whole(out) as partial:
+    with atomic_folder(out) as partial:
         (partial / "a.txt").write_text("x")
         assert os.listdir(out) == []
     assert os.listdir(out.parent) == ["out"]
@@ -105,7 +105,7 @@ def test_a_folder_appears_when_it_is_filled_and_replaces_an_empty_one(tmp_path):
 
 def test_a_folder_that_fails_leaves_nothing(tmp_path):
     def fail():
-        with folder_written_whole(tmp_path / "out") as partial:
+        with atomic_folder(tmp_path / "out") as partial:
             (partial / "a.txt").write_text("half")
             raise RuntimeError("stop")
 
@@ -115,10 +115,10 @@ def test_a_folder_that_fails_leaves_nothing(tmp_path):
 
 
 def test_a_folder_is_written_by_one_command_at_a_time(tmp_path):
-    with folder_written_whole(tmp_path / "out") as partial:
+    with atomic_folder(tmp_path / "out") as partial:
         (partial / "a.txt").write_text("x")
         with pytest.raises(DataError, match="out is being written by another command"):
-            folder_written_whole(tmp_path / "out").__enter__()
+            atomic_folder(tmp_path / "out").__enter__()
         assert partial.exists()
     assert os.listdir(tmp_path / "out") == ["a.txt"]
 
@@ -126,8 +126,8 @@ def test_a_folder_is_written_by_one_command_at_a_time(tmp_path):
 def test_a_folder_with_something_in_it_is_not_replaced(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "file"):
-        with pytest.raises(DataError, match="exists already; remove it or give another name"):
-            folder_written_whole(path).__enter__()
+        with pytest.raises(DataError, match="exists already; remove it or choose another"):
+            atomic_folder(path).__enter__()
 
 
 def test_text_is_read_with_and_without_a_byte_order_mark(tmp_path):
@@ -194,7 +194,7 @@ def test_temporary_files_of_killed_commands_are_removed_and_those_in_use_are_not
     others = [tmp_path / ".protorect-new-mine", tmp_path / ".abcd1234.txt"]
     for other in others:
         other.write_text("mine")
-    with written_whole(tmp_path / "a.txt") as first:
+    with atomic_write(tmp_path / "a.txt") as first:
         assert not killed.exists()
         first.write_text("first")
         write_text(tmp_path / "b.txt", "second")
@@ -209,6 +209,6 @@ def test_temporary_files_of_killed_commands_are_removed_and_those_in_use_are_not
 def test_the_longest_names_are_written(tmp_path):
     write_text(tmp_path / ("n" * 251 + ".txt"), "x")
     write_text(tmp_path / ("n." + "s" * 253), "x")
-    with folder_written_whole(tmp_path / ("f" * 255)) as partial:
+    with atomic_folder(tmp_path / ("f" * 255)) as partial:
         (partial / "a").touch()
     assert len(os.listdir(tmp_path)) == 3

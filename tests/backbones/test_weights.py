@@ -20,7 +20,7 @@ def test_weights_in_the_package_are_small_and_their_card_matches(name):
     assert path.stat().st_size < LARGEST_FILE
     card = path.with_suffix(".md").read_text()
     assert hashlib.sha256(path.read_bytes()).hexdigest() in card
-    assert "licence" in card
+    assert "license" in card
     assert "| bd-cspn |" in card
     network = TrainedBackbone.load(name)
     size = network.backbone.size

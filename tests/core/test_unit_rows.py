@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from protorect import DataError
-from protorect.core.unit_rows import RawRows, UnitRows, inverse, row_norms
+from protorect.core.unit_rows import RawRows, UnitRows, evenly_spaced, inverse, row_norms
 from reference import rectification as paper
 
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -127,6 +127,16 @@ def test_shifted_cosines_equal_shifted_and_cosines():
     torch.testing.assert_close(cosines, expected.cosines(directions()), **EXACT)
 
 
+def test_a_subsample_has_some_of_the_rows_with_their_shift(unit):
+    some = evenly_spaced(7, 3)
+    assert torch.equal(unit.subsample(some).materialize(), unit.materialize()[:, [0, 3, 6]])
+
+
+@pytest.mark.parametrize(("n", "maximum", "count"), [(0, 3, 0), (3, 3, 3), (4, 3, 2), (9, 4, 3)])
+def test_evenly_spaced_rows_are_at_most_so_many(n, maximum, count):
+    assert len(range(n)[evenly_spaced(n, maximum)]) == count
+
+
 # --- edge cases ---------------------------------------------------------------------------------
 
 
@@ -136,6 +146,11 @@ def test_shifted_rows_cannot_be_shifted_again():
         unit.shifted(shift())
     with pytest.raises(ValueError, match="shifted already"):
         unit.shifted_cosines(shift(), directions())
+
+
+def test_shifted_rows_have_no_raw_rows():
+    with pytest.raises(ValueError, match="are shifted"):
+        RawRows.of(UnitRows.of(rows()).shifted(shift()))
 
 
 def test_a_shift_of_zero_changes_nothing():

@@ -10,7 +10,9 @@ import pytest
 from helpers.bombs import gif, png
 from protorect.errors import OptionError
 from protorect.images import memory
+from protorect.images.decode import decode
 from protorect.images.memory import MemoryLimit, decoding_memory, share_decoding_memory
+from protorect.images.stored import UnreadableError
 
 MB = 2**20
 
@@ -20,7 +22,7 @@ def variable(monkeypatch):
     """Set the environment variable for one test."""
 
     def set_to(text):
-        monkeypatch.setenv(memory.VARIABLE, text)
+        monkeypatch.setenv(memory.MEMORY_VARIABLE, text)
         decoding_memory.cache_clear()
 
     yield set_to
@@ -68,10 +70,22 @@ def test_a_wrong_setting_is_named(variable, text):
         decoding_memory()
 
 
-def test_processes_share_the_memory(variable):
+def test_processes_share_the_memory(variable, monkeypatch):
+    monkeypatch.setattr(memory, "_processes", 1)
     variable("1000")
     share_decoding_memory(4)
     assert decoding_memory() == 250 * MB
+    message = "the limit is 125 MB, set PROTORECT_DECODING_MB to at least 2000"
+    assert MemoryLimit(1 / 2).exceeded_by(250 * MB) == message
+
+
+def test_a_picture_that_is_too_large_says_how_to_read_it(variable):
+    data = png(6000, 6000, 8, 2)
+    variable("64")
+    with pytest.raises(UnreadableError, match="the limit is 48 MB, set PROTORECT_") as refused:
+        decode(data, 64, 3)
+    variable(str(refused.value).split()[-1])
+    decode(data, 64, 3)
 
 
 BOMBS = """
@@ -101,7 +115,7 @@ print(peak() - before)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_bombs_in_all_threads_stay_within_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setenv(memory.VARIABLE, "200")
+    monkeypatch.setenv(memory.MEMORY_VARIABLE, "200")
     files = [str(tmp_path / "small.png")]
     (tmp_path / "small.png").write_bytes(png(64, 64, 8, 2))
     for number, data in enumerate([png(5000, 5000, 16, 6), gif(9999), png(6000, 6000, 8, 2)] * 2):

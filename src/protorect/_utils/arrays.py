@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from protorect._utils.files import open_file, written_whole
+from protorect._utils.files import atomic_write, open_file
 from protorect._utils.memory import physical_memory
 from protorect._utils.text import on_one_line
 from protorect.errors import DataError, damaged
@@ -26,7 +26,7 @@ _LARGE, _UNLIKELY = 2**28, 100  # bytes, and times the compressed size, that are
 
 def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
     """Write a .npz file with these arrays, completely or not at all."""
-    with written_whole(path) as temporary, temporary.open("wb") as file:
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 

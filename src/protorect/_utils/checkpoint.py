@@ -18,7 +18,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from protorect._utils.documents import COUNT, checked, parse_json
-from protorect._utils.files import open_file, written_whole
+from protorect._utils.files import atomic_write, open_file
 from protorect._utils.text import on_one_line
 from protorect.errors import DataError
 
@@ -44,7 +44,7 @@ def save_tensors(
         for name, tensor in tensors.items()
     }
     # Not by `save_file`, which has a temporary file of its own.
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(save(copies, metadata))
 
 

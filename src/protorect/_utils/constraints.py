@@ -23,24 +23,21 @@ _PAIRS: dict[Any, Any] = {
 class Constraint:
     """The allowed values of a parameter."""
 
-    must: str  # what a value must be, as it follows "it must"
+    values: tuple[str, ...]  # noun phrases for the allowed ones, such as "a number in 0 .. 1"
     allows: Callable[[Any], bool]
-    expected: str = ""  # what the text of a value is
+    expected: str = ""  # what the text of a value is, if that is not one of `values`
     read: Callable[[str], Any] | None = None  # the value of a text, or ValueError or KeyError
     store: Callable[[Any], Any] = lambda value: value  # the value as it is stored
     choices: Collection[Any] = ()  # the only values
     item: "Constraint | None" = None  # that of one number, if a value is a tuple of numbers
     optional: bool = False  # whether None is allowed, which is written as none or all
+    limits: str = ""  # of a number, such as "in 0 .. 1", if "it must lie" there says it all
+    plural: str = ""  # the noun phrase for several numbers
 
     @property
     def allowed(self) -> str:
         """The allowed values in words."""
-        must = self._or_none(self.must, "none").removeprefix("be ").replace("lie in", "a number in")
-        return ", ".join(map(str, self.choices)) or must
-
-    def or_none(self) -> Self:
-        """The same constraint with None."""
-        return replace(self, optional=True)
+        return ", ".join(map(str, self.choices)) or self._or_none(self.values, "none")
 
     def without_none(self) -> Self:
         """The same constraint without None."""
@@ -54,7 +51,10 @@ class Constraint:
             return self.store(value)
         if self.choices:
             raise unknown_name(name, str(value), map(str, self.choices))
-        raise OptionError(f"{name} is {_shown(value)}; it must {self._or_none(self.must, 'None')}.")
+        verb, what = ("lie", (self.limits,)) if self.limits else ("be", self.values)
+        raise OptionError(
+            f"{name} is {_shown(value)}; it must {verb} {self._or_none(what, 'None')}."
+        )
 
     def parsed(self, name: str, text: str) -> Any:
         """The value of a text, yet to be validated; OptionError if it has none."""
@@ -65,24 +65,25 @@ class Constraint:
         try:
             return self.read(text)
         except (ValueError, KeyError, RecursionError):
-            expected = self._or_none(self.expected, "none")
+            phrases = (self.expected,) if self.expected else self.values
+            expected = self._or_none(phrases, "none")
             raise OptionError(f"{name}={text}: {expected} is expected.") from None
 
-    def _or_none(self, words: str, none: str) -> str:
-        """The words for the allowed values, with None if that is one."""
-        if not self.optional:
-            return words
-        comma = "," if "excluding" in words else ""
-        return f"{words.replace('true or', 'true,')}{comma} or {none}"
+    def _or_none(self, phrases: tuple[str, ...], none: str) -> str:
+        """The phrases joined by "or", with the word for None if that is allowed."""
+        *others, last = (*phrases, none) if self.optional else phrases
+        if not others:
+            return last
+        comma = "," if "excluding" in others[-1] else ""
+        return f"{', '.join(others)}{comma} or {last}"
 
 
 def flag() -> Constraint:
     """True or False, of Python or numpy."""
     return Constraint(
-        "be true or false",
+        ("true", "false"),
         lambda value: type(value).__name__ in ("bool", "bool_"),
-        "true or false",
-        lambda text: _FLAGS[text.lower()],
+        read=lambda text: _FLAGS[text.lower()],
     )
 
 
@@ -98,7 +99,7 @@ def choice(choices: Collection[Any]) -> Constraint:
         names = {str(one): one for one in choices}
         return names.get(text.strip("\"'"), text)
 
-    return Constraint("be one of the choices", allows, "a name", read, choices=choices)
+    return Constraint(("one of the choices",), allows, "a name", read, choices=choices)
 
 
 def number(
@@ -125,14 +126,20 @@ def number(
         excluded = " and ".join(f"{limit:g}" for limit in (above, below) if limit is not None)
         text = f"in {low:g} .. {high:g}" + (f", excluding {excluded}" if excluded else "")
     noun = "whole number" if kind is int else "number"
-    must = f"lie {text}" if kind is float and high < math.inf else f"be a {noun} {text}"
-    return Constraint(must, allows, f"a {noun}", kind)
+    return Constraint(
+        (f"a {noun} {text}",),
+        allows,
+        f"a {noun}",
+        kind,
+        limits=text if kind is float and high < math.inf else "",
+        plural=f"{noun}s {text}",
+    )
 
 
 def numbers(one: Constraint) -> Constraint:
     """A list of one number or more, which slashes separate in a text."""
     return Constraint(
-        f"be a list of {_plural(one)}",
+        (f"a list of {one.plural}",),
         lambda value: _is_list(value) and len(value) > 0 and all(map(one.allows, value)),
         f"{one.expected}, or several as in 0.5/0.4/0.3,",
         # `one` is made by `number`, which always gives a `read`.
@@ -150,7 +157,7 @@ def pairs(one: Constraint, names: tuple[str, str]) -> Constraint:
 
     pair = f"[{', '.join(names)}]"
     return Constraint(
-        f"be a list of {pair}, {_plural(one)}",
+        (f"a list of {pair}, {one.plural}",),
         lambda value: _is_list(value) and all(map(is_pair, value)),
         f"a list such as [{pair}, ...]",
         lambda text: tomllib.loads(f"pairs = {text}")["pairs"],
@@ -169,10 +176,6 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
-def _plural(one: Constraint) -> str:
-    return one.allowed.removeprefix("a ").replace("number ", "numbers ", 1)
-
-
 def constraint_of(
     annotation: Any,
     *,
@@ -187,7 +190,7 @@ def constraint_of(
     kind = alternatives[0] if optional else annotation
     number_type = _TUPLES.get(kind) or _PAIRS.get(kind) or kind
     if convert is not None:
-        found = Constraint("be given in Python", lambda value: True, store=convert)
+        found = Constraint(("given in Python",), lambda value: True, store=convert)
     elif choices or get_origin(kind) is Literal:
         found = choice(choices or get_args(kind))
     elif kind is bool:
@@ -200,4 +203,4 @@ def constraint_of(
         raise TypeError(f"no check is known for the type {annotation}; give it a conversion.")
     if limits:
         raise TypeError(f"{', '.join(limits)} cannot be checked for the type {annotation}.")
-    return found.or_none() if optional else found
+    return replace(found, optional=optional)

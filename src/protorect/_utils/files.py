@@ -30,7 +30,7 @@ _TEMPORARY = re.compile(re.escape(_PREFIX) + r"[a-z0-9_]{8}(\..*)?", re.DOTALL)
 @contextmanager
 def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a regular file for reading; DataError for any other, without waiting for a pipe."""
-    with read_errors(path), open(path, "rb", opener=_open_at_once) as file:
+    with read_errors(path), open(path, "rb", opener=_open_nonblocking) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError("it is not a regular file")
         yield file
@@ -66,7 +66,7 @@ def names_in(folder: str | os.PathLike[str]) -> list[str]:
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary path to write to, which is renamed to `path` if the block succeeds.
 
     A link is followed, the permissions of a replaced file are kept, and a pipe or a device is
@@ -90,7 +90,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def folder_written_whole(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Give a new folder beside `path` to fill, which is renamed to `path` if the block succeeds.
 
     It is removed if the block fails, and by the next command if the process is killed.
@@ -100,7 +100,7 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
         if os.path.lexists(path) and not (path.is_dir() and not os.listdir(path)):
             raise DataError(
-                f"{printable(str(path))} exists already; remove it or give another name to --out."
+                f"{printable(str(path))} exists already; remove it or choose another output path."
             )
         partial.mkdir()
         try:
@@ -138,7 +138,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8, completely or not at all."""
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
@@ -205,7 +205,7 @@ def remove_temporary_files(folder: Path) -> None:
     with suppress(OSError):  # the folder is missing, or cannot be read
         for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
             with suppress(OSError):  # it is gone, or not ours
-                handle = _open_at_once(os.path.join(folder, name), os.O_RDWR)
+                handle = _open_nonblocking(os.path.join(folder, name), os.O_RDWR)
                 try:
                     if fcntl is not None and stat.S_ISREG(os.fstat(handle).st_mode):
                         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if it is in use
@@ -228,7 +228,7 @@ read_errors = partial(file_errors, "read")
 write_errors = partial(file_errors, "write")
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # which Windows does not have
 
 

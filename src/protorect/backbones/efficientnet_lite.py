@@ -67,11 +67,14 @@ class SameConv2d(nn.Conv2d):
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name for it
         """Maps (n, inputs, side, side) -> (n, outputs, m, m), m = ceil(side / stride)."""
-        side, kernel, stride = input.shape[-1], self.kernel_size[0], self.stride[0]
-        missing = max((-(-side // stride) - 1) * stride + kernel - side, 0)
-        before, after = missing // 2, missing - missing // 2
-        padded = F.pad(input, [before, after, before, after]) if missing else input
-        return super().forward(padded)
+        before, after = same_padding(input.shape[-1], self.kernel_size[0], self.stride[0])
+        return super().forward(F.pad(input, [before, after] * 2) if after else input)
+
+
+def same_padding(side: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Pixels that TensorFlow's "same" adds before and after a side."""
+    missing = max((-(-side // stride) - 1) * stride + kernel - side, 0)
+    return missing // 2, missing - missing // 2
 
 
 class InvertedResidual(nn.Module):

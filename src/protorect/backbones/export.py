@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from protorect.backbones.efficientnet_lite import EfficientNetLite
+from protorect.backbones.efficientnet_lite import EfficientNetLite, same_padding
+from protorect.backbones.inference import fold_batch_norms
 from protorect.backbones.onnx_file import Graph
 
 PIXELS = "pixels"
@@ -58,11 +58,13 @@ class FoldedConv(NamedTuple):
 
 def folded_layers(network: EfficientNetLite) -> dict[str, FoldedConv]:
     """The convolutions of a network by the names of their layers, in their order."""
-    return {
-        name: _folded(layer)
-        for name, layer in network.named_modules()
-        if isinstance(layer, nn.Sequential) and isinstance(layer[0], nn.Conv2d)
-    }
+    layers = {}
+    for name, layer in fold_batch_norms(network).named_modules():
+        if isinstance(layer, nn.Sequential) and isinstance(conv := layer[0], nn.Conv2d):
+            assert conv.bias is not None  # of the batch norm
+            kernel, bias, clips = conv.weight.detach(), conv.bias.detach(), len(layer) == 3
+            layers[name] = FoldedConv(kernel, bias, conv.stride[0], conv.groups, clips)
+    return layers
 
 
 def export(network: EfficientNetLite) -> bytes:
@@ -116,20 +118,18 @@ class _Export:
     ) -> tuple[str, Rounding | None, int]:
         """Convolution and ReLU6 of maps with this rounding and side."""
         layer = self.layers[name]
-        size = layer.kernel.shape[-1]
-        after = -(-side // layer.stride)
-        missing = max((after - 1) * layer.stride + size - side, 0)
+        before, after = same_padding(side, layer.kernel.shape[-1], layer.stride)
         value = self.graph.node(
             "Conv",
             value,
             *self._weights(layer, rounding if name in self.roundings else None),
             strides=[layer.stride] * 2,
-            pads=[missing // 2] * 2 + [missing - missing // 2] * 2,
+            pads=[before] * 2 + [after] * 2,
             group=layer.groups,
         )
         if layer.clips and name not in self.roundings:
             value = self.graph.node("Clip", value, *map(self.graph.constant, (0.0, 6.0)))
-        return *self._rounded(name, value), after
+        return *self._rounded(name, value), -(-side // layer.stride)
 
     def _weights(self, layer: FoldedConv, rounding: Rounding | None) -> tuple[str, str]:
         kernel, bias = layer.kernel.numpy(), layer.bias.numpy()
@@ -167,13 +167,3 @@ def weight_scale(layer: FoldedConv, inputs: Rounding) -> Tensor:
     of_weights = layer.kernel.abs().amax(dim=(1, 2, 3)) / _LARGEST_WEIGHT
     of_bias = layer.bias.abs() / (_LARGEST_BIAS * inputs.scale)
     return torch.maximum(of_weights, of_bias).clamp(min=torch.finfo(torch.float32).tiny)
-
-
-def _folded(layer: nn.Sequential) -> FoldedConv:
-    conv, norm = layer[0], layer[1]
-    assert isinstance(conv, nn.Conv2d)
-    assert isinstance(norm, nn.BatchNorm2d)
-    fused = fuse_conv_bn_eval(conv, norm)
-    assert fused.bias is not None  # of the batch norm
-    kernel, bias = fused.weight.detach(), fused.bias.detach()
-    return FoldedConv(kernel, bias, conv.stride[0], conv.groups, len(layer) == 3)

@@ -117,8 +117,8 @@ def confident_queries(
     limit = scores.shape[-2] if z is None else min(z, scores.shape[-2])
     confidence = torch.log_softmax(scale * scores, dim=-1) if rank == "softmax" else scores
     if assignment == "overlapping":
-        places = confidence.topk(limit, dim=-2).indices
-        return places, torch.ones_like(places, dtype=torch.bool)
+        positions = confidence.topk(limit, dim=-2).indices
+        return positions, torch.ones_like(positions, dtype=torch.bool)
     return _most_confident(confidence, limit)
 
 
@@ -134,27 +134,27 @@ def _most_confident(confidence: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     counts.scatter_add_(-1, predicted, torch.ones_like(predicted))  # (tasks, ways)
     starts = counts.cumsum(dim=-1) - counts
     steps = torch.arange(limit, device=counts.device).unsqueeze(-1)  # (Z, 1)
-    places = (starts.unsqueeze(-2) + steps).clamp_(max=n_query - 1)  # (tasks, Z, ways)
-    return order.gather(-1, places.flatten(-2)).view_as(places), steps < counts.unsqueeze(-2)
+    positions = (starts.unsqueeze(-2) + steps).clamp_(max=n_query - 1)  # (tasks, Z, ways)
+    return order.gather(-1, positions.flatten(-2)).view_as(positions), steps < counts.unsqueeze(-2)
 
 
 def log_weights(
     scores: Tensor,
     epsilon: float,
     weighting: Weighting = "samples",
-    places: Tensor | None = None,
+    positions: Tensor | None = None,
 ) -> Tensor:
     """Logarithm of the weight of a sample in a class before normalization, eq. (6).
 
-    `scores` (tasks, n, ways) are the cosines of samples with the basic prototypes. With `places`
+    `scores` (tasks, n, ways) are the cosines of samples with the basic prototypes. With `positions`
     (tasks, k, ways), the weights are those of the samples at these positions.
     """
-    at = scores if places is None else scores.gather(-2, places)
+    at = scores if positions is None else scores.gather(-2, positions)
     if weighting == "samples":  # the numerator as printed
         return epsilon * at
     # the sample's softmax over the classes
     evidence = torch.logsumexp(epsilon * scores, dim=-1, keepdim=True).expand_as(scores)
-    return epsilon * at - (evidence if places is None else evidence.gather(-2, places))
+    return epsilon * at - (evidence if positions is None else evidence.gather(-2, positions))
 
 
 def sample_weights(logits: Tensor, members: Tensor) -> Tensor:
@@ -180,7 +180,7 @@ def augmented_weights(
     """
     support = UnitRows.of(support)
     n_support, ways = support.scale.shape[-1], prototypes.shape[-2]
-    places, taken = confident_queries(
+    positions, taken = confident_queries(
         query_scores,
         options.z,
         rank=options.rank,
@@ -189,13 +189,13 @@ def augmented_weights(
     )
     support_scores = support.cosines(prototypes)
     support_logits = log_weights(support_scores, options.epsilon, options.weighting)
-    query_logits = log_weights(query_scores, options.epsilon, options.weighting, places)
+    query_logits = log_weights(query_scores, options.epsilon, options.weighting, positions)
     labeled = membership(labels, ways).expand_as(support_logits)
     weights = sample_weights(  # of S': the support, then the queries that join it
         torch.cat([support_logits, query_logits], dim=-2),
         torch.cat([labeled, taken], dim=-2),
     )
-    return weights[..., :n_support, :], weights[..., n_support:, :], places
+    return weights[..., :n_support, :], weights[..., n_support:, :], positions
 
 
 def rectified_prototypes(
@@ -211,10 +211,10 @@ def rectified_prototypes(
     `query_scores` are the cosines of the queries with `prototypes`, the basic ones.
     """
     support, query = UnitRows.of(support), UnitRows.of(query)
-    support_weights, query_weights, places = augmented_weights(
+    support_weights, query_weights, positions = augmented_weights(
         support, labels, query_scores, prototypes, options
     )
-    total = query.weighted_sum_at(places, query_weights)
+    total = query.weighted_sum_at(positions, query_weights)
     return total.add_(support.weighted_sum(support_weights))
 
 

@@ -21,6 +21,15 @@ from torch import Tensor
 from protorect.errors import DataError
 
 
+def evenly_spaced(n: int, maximum: int) -> slice:
+    """At most `maximum` of n rows, evenly spaced; all of them if there are no more.
+
+    >>> list(range(10))[evenly_spaced(10, 4)]
+    [0, 3, 6, 9]
+    """
+    return slice(None, None, max(1, -(-n // maximum)))
+
+
 def row_norms(rows: Tensor) -> Tensor:
     """Norm of each row, (..., n, dim) -> (..., n), also where its squares are out of range."""
     norms: Tensor = torch.linalg.vector_norm(rows, dim=-1, dtype=_at_least_float32(rows.dtype))
@@ -80,7 +89,9 @@ class RawRows(Rows):
 
     @classmethod
     def of(cls, features: Tensor | Rows) -> RawRows:
-        """The rows of features (tasks, n, dim), without any normalization."""
+        """The rows of features (tasks, n, dim), without any normalization or shift."""
+        if isinstance(features, UnitRows) and features.shift is not None:
+            raise ValueError("these rows are shifted; take the original ones")
         rows = features.rows if isinstance(features, Rows) else features
         return cls(rows.to(_at_least_float32(rows.dtype)))
 
@@ -122,6 +133,11 @@ class UnitRows(Rows):
         rows = features.to(_at_least_float32(features.dtype))
         return cls(rows, inverse(row_norms(rows)))
 
+    def subsample(self, rows: slice) -> UnitRows:
+        """The same of some rows, which are copied."""
+        gain = None if self.gain is None else self.gain[:, rows]
+        return UnitRows(self.rows[:, rows].contiguous(), self.scale[:, rows], self.shift, gain)
+
     def shifted(self, shift: Tensor) -> UnitRows:
         """The same rows with shift (tasks, dim) added, renormalized."""
         shift = shift.unsqueeze(-2)  # (tasks, 1, dim)
@@ -158,15 +174,15 @@ class UnitRows(Rows):
             total.addcmul_(weights @ self._gain().mT, self.shift)
         return total
 
-    def weighted_sum_at(self, places: Tensor, weights: Tensor) -> Tensor:
-        """Sum of the rows at places (tasks, k, ways) under weights of that shape.
+    def weighted_sum_at(self, positions: Tensor, weights: Tensor) -> Tensor:
+        """Sum of the rows at positions (tasks, k, ways) under weights of that shape.
 
         Equals `weighted_sum` with zero weights everywhere else, but reads only these rows.
         """
-        tasks, _, ways = places.shape
+        tasks, _, ways = positions.shape
         n, dim = self.rows.shape[-2:]
-        first_of_task = n * torch.arange(tasks, device=places.device)
-        flat = (places.mT + first_of_task.view(-1, 1, 1)).flatten(0, 1)  # (tasks x ways, k)
+        first_of_task = n * torch.arange(tasks, device=positions.device)
+        flat = (positions.mT + first_of_task.view(-1, 1, 1)).flatten(0, 1)  # (tasks x ways, k)
         weights = weights.mT.flatten(0, 1)
         total = torch.nn.functional.embedding_bag(
             flat,

@@ -45,10 +45,13 @@ def list_pictures(root: Path, scratch: Path) -> Listing:
             return _listing(_list_folder(root), strip=False)
         if not root.exists():
             raise DataError(f"there is no file or folder {printable(root)}.")
-        if zipfile.is_zipfile(root):
-            return _without_duplicates(root, _listing(_list_zip(root), strip=True))
-        members = _list_tar(uncompressed(root, scratch))
-        return _without_duplicates(root, _listing(members, strip=True))
+        zipped = zipfile.is_zipfile(root)
+        members = _list_zip(root) if zipped else _list_tar(uncompressed(root, scratch))
+        listing = _listing(members, strip=True)
+        for one, other in pairwise(picture.path for picture in listing.pictures):
+            if one == other:  # which no folder can hold
+                raise DataError(f"{printable(root)} holds {one} twice; pack it again without one.")
+        return listing
     except DataError:
         raise
     except OSError as error:
@@ -72,7 +75,11 @@ def uncompressed(archive: Path, scratch: Path) -> Path:
                 while data := packed.read(2**20):
                     file.write(data)
                     if file.tell() > max(_LARGE, _MOST_COMPRESSED * archive.stat().st_size):
-                        raise _too_compressed(archive)
+                        raise DataError(
+                            f"{printable(archive)} unpacks to more than {_MOST_COMPRESSED} times "
+                            "its size, as no archive of pictures does. Unpack it yourself if you "
+                            "trust it, and give the folder."
+                        )
             return plain
         except (gzip.BadGzipFile, lzma.LZMAError, EOFError, zlib.error):
             continue
@@ -82,25 +89,10 @@ def uncompressed(archive: Path, scratch: Path) -> Path:
     raise _not_an_archive(archive)
 
 
-def _too_compressed(archive: Path) -> DataError:
-    return DataError(
-        f"{printable(archive)} unpacks to more than {_MOST_COMPRESSED} times its size, as no "
-        "archive of pictures does. Unpack it yourself if you trust it, and give the folder."
-    )
-
-
 def _not_an_archive(path: Path) -> DataError:
     return DataError(
         f"{printable(path)} is not a folder and not a whole archive ({', '.join(_SUFFIXES)})."
     )
-
-
-def _without_duplicates(archive: Path, listing: Listing) -> Listing:
-    """The same listing; DataError if a picture is in it twice, which no folder can hold."""
-    for one, other in pairwise(picture.path for picture in listing.pictures):
-        if one == other:
-            raise DataError(f"{printable(archive)} holds {one} twice; pack it again without one.")
-    return listing
 
 
 def _listing(entries: Iterable[_Entry], strip: bool) -> Listing:

@@ -13,7 +13,7 @@ from PIL import ExifTags, Image
 
 from protorect._utils.memory import return_freed_memory
 from protorect.errors import ProtorectError
-from protorect.images.memory import PIXELS, VARIABLE
+from protorect.images.memory import PIXEL_MEMORY
 from protorect.images.open import NO_PICTURE, decode_smaller, memory_to_decode, open_picture
 from protorect.images.stored import Box, UnreadableError
 
@@ -31,7 +31,7 @@ _UPRIGHT = {  # EXIF orientation: what turns the picture upright
 _DETAIL = 1.4
 _GAP = 3  # average whole pixels until the rest is no more than this multiple of the final size
 _BAND = 2**19  # pixels that are converted at a time
-_RETURNED = 2**26  # bytes of which so many are returned to the system at once
+_LARGE = 2**26  # bytes; the memory of a larger picture is returned to the system when it is done
 _BYTES_PER_BAND = 20 * _BAND  # with transparency, five copies
 
 
@@ -54,9 +54,9 @@ def decode(
     """Decode, rotate upright, crop to the central square and resize with antialiasing.
 
     `channels` is 1 for grayscale and 3 for color. `data` is the content of a picture file, or raw
-    pixels of `shape` (height, width, 3). A `box` in pixels of the stored picture is cut out instead
-    of the central square, and resized to a square whatever its shape. It waits until other threads
-    leave enough memory. Raises UnreadableError.
+    pixels of `shape` (height, width, 3). A `box` in pixels of the stored picture is cropped instead
+    of the central square, and resized to a square whatever its shape. Decoding waits until other
+    threads leave enough memory. Raises UnreadableError.
     """
     mode = "L" if channels == 1 else "RGB"
     with readable(data):
@@ -66,7 +66,7 @@ def decode(
             square = _square(image, size, mode, box)
         else:
             with loaded(data, None if box else _DETAIL * size) as (image, (width, height)):
-                turn = rotation(image)  # of a PNG it may stand behind the pixels
+                turn = rotation(image)  # once loaded: a PNG may have its EXIF after the pixels
                 square = _square(image, size, mode, box)
             square = square if turn is None else square.transpose(turn)
         pixels = np.frombuffer(square.tobytes(), np.uint8).reshape(size, size, channels)
@@ -106,18 +106,18 @@ def loaded(data: bytes, side: float | None = None) -> Iterator[tuple[Image.Image
     if side is not None and min(width, height) >= 2 * side:
         decode_smaller(image, data, side)
     needed = memory_to_decode(image, data, width * height) + _BYTES_PER_BAND
-    if needed > PIXELS.total:
+    if needed > PIXEL_MEMORY.total:
         raise UnreadableError(
-            f"{width} x {height} pixels, which take {needed / 2**20:,.0f} MB to decode; at most "
-            f"{PIXELS.total / 2**20:,.0f} MB are used, three quarters of {VARIABLE}"
+            f"{width} x {height} pixels, which take {ceil(needed / 2**20):,} MB to decode; "
+            f"{PIXEL_MEMORY.exceeded_by(needed)}"
         )
-    with PIXELS.reserve(needed):
+    with PIXEL_MEMORY.reserve(needed):
         try:
             image.load()
             yield image, (width, height)
         finally:  # before the memory is another thread's
             image.close()
-            if needed > _RETURNED:
+            if needed > _LARGE:
                 return_freed_memory()
 
 

@@ -69,8 +69,4 @@ def is_picture(path: str, head: bytes) -> bool:
 
 def kind_of_file(path: str) -> str:
     """What kind of file is not read here, in the plural."""
-    return _KIND_OF.get(_suffix(path), _OTHERS)
-
-
-def _suffix(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
+    return _KIND_OF.get(os.path.splitext(path)[1].lower(), _OTHERS)

@@ -7,11 +7,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 from typing import Self
 
 from protorect._utils.text import possible_name, printable
 from protorect.images.formats import HEAD, has_picture_suffix, is_hidden, is_picture
-from protorect.images.memory import FILES, VARIABLE
+from protorect.images.memory import FILE_MEMORY
 
 PathLike = str | os.PathLike[str]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -80,16 +81,17 @@ class StoredPicture:
     @contextmanager
     def content(self) -> Iterator[bytes]:
         """Read it like `read`, and hold the memory that it takes until the block ends."""
-        with FILES.reserve(min(self._held, FILES.total)):
+        with FILE_MEMORY.reserve(min(self._held, FILE_MEMORY.total)):
             yield self.read()
 
     def read(self) -> bytes:
         """Read the encoded picture or its raw pixels; raises UnreadableError."""
         if self.error:
             raise UnreadableError(self.error)
-        if self._held > FILES.total:
-            most = FILES.total // 2**20
-            raise UnreadableError(f"a file of more than {most} MB, a quarter of {VARIABLE}")
+        if self._held > FILE_MEMORY.total:
+            megabytes = ceil(self._held / 2**20)
+            limit = FILE_MEMORY.exceeded_by(self._held)
+            raise UnreadableError(f"a file that takes {megabytes:,} MB to read; {limit}")
         length = self.unpacked_length or self.length
         data = self._read(length)
         if len(data) != length:
