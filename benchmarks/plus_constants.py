@@ -27,7 +27,7 @@ from protorect.report.table import Table
 PLUS = "bd-cspn-plus"
 VALUES: dict[str, tuple[float, ...]] = {
     "tolerance": (0.016, 0.06),
-    "imbalance": (0.35, 0.7),
+    "imbalance": (0.28, 0.56),
     "joining": (8, 18),
     "scale": (7, 15),
     "sharpness": (14, 28),
@@ -48,7 +48,7 @@ def main() -> None:
         "versions": versions(),
     }
     write_text(RESULTS / "plus_constants.json", json.dumps(results, indent=1) + "\n")
-    write_document("plus")
+    write_document("plus-accuracy")
 
 
 def measure(path: Path, episodes: int) -> dict[str, list[float]]:

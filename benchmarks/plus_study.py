@@ -1,7 +1,7 @@
 """`python -m benchmarks.plus_study FEATURES...`: bd-cspn-plus against others and without its parts.
 
-Give features of validation classes only. Writes results/plus.json and the tables of docs/plus.md
-and docs/plus-accuracy.md.
+Give features of validation classes only; with --held-back, features that no choice was made on are
+measured instead. Writes results/plus.json and the tables of docs/plus.md and docs/plus-accuracy.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.documents import load_results, save_results
-from benchmarks.plus_constants import constants_table
 from protorect._utils.versions import versions
 from protorect.core.statistics import NORMAL_95, paired_difference
 from protorect.evaluation.evaluate import evaluate
@@ -63,13 +62,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("features", nargs="+", type=Path)
     parser.add_argument("--episodes", type=int, default=60)
+    parser.add_argument("--held-back", action="store_true", help="no choice was made on them")
     options = parser.parse_args()
-    results = {
-        "episodes": options.episodes,
-        "sets": {path.stem: measure(path, options.episodes) for path in options.features},
-        "versions": versions(),
-    }
-    save_results("plus", results)
+    measured = {path.stem: measure(path, options.episodes) for path in options.features}
+    sets = {"held_back" if options.held_back else "sets": measured}
+    about = {"episodes": options.episodes, "versions": versions()}
+    save_results("plus", load_results("plus") | sets | about)
 
 
 def measure(path: Path, episodes: int) -> dict[str, Any]:
@@ -110,12 +108,12 @@ def _by_method(results: list[Any]) -> dict[str, Any]:
 
 def tables(results: dict[str, Any]) -> dict[str, Table | list[Table]]:
     """Mean accuracies, differences without each part, and where others are better."""
-    cells = cells_of(results["sets"])
+    cells, held_back = cells_of(results["sets"]), cells_of(results.get("held_back", {}))
     return {
         "accuracy": _mean_accuracies(cells),
         "without": _without(cells),
-        "better": _better(cells),
-        "constants": constants_table(load_results("plus_constants")),
+        "held-back": _mean_accuracies(held_back),
+        "better": _better(cells + held_back),
     }
 
 

@@ -49,6 +49,14 @@ def test_options_given_in_two_steps_are_listed_together():
     assert method(chosen.name) == chosen
 
 
+def test_an_option_set_again_is_listed_once():
+    chosen = method("bd-cspn:z=4,rank=softmax").with_options(z=8)
+    assert chosen.name == "bd-cspn:z=8,rank=softmax"
+    assert method(chosen.name) == chosen
+    assert method("tft-head:steps=3").with_options(iterations=4).name == "tft-head:iterations=4"
+    assert chosen.with_options() == chosen
+
+
 def test_all_is_every_method_once():
     assert chosen_methods("all") == chosen_methods(["cspn", "all"]) == list(METHODS.values())
     assert [one.name for one in chosen_methods(["cspn:z=1", "cspn", "cspn:z=1"])] == [

@@ -83,12 +83,12 @@ def test_every_option_has_an_effect():
         assert (logits[0] - other).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("at_once", [1, 4, 6])
-def test_logits_do_not_depend_on_the_pictures_per_pass(at_once):
+@pytest.mark.parametrize("batch_size", [1, 4, 6])
+def test_logits_do_not_depend_on_the_pictures_per_pass(batch_size):
     network, pictures = small_network(), task()
     chosen = TFT.with_options(**LARGE)
     expected = chosen(network, *pictures, ALL_AT_ONCE)
-    torch.testing.assert_close(chosen(network, *pictures, at_once), expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(chosen(network, *pictures, batch_size), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("options", [{}, LARGE])

@@ -21,7 +21,7 @@ def scores(
     scale: float = 10.0,
     sharpness: float = 20.0,
     tolerance: float = 0.031,
-    imbalance: float = 0.5,
+    imbalance: float = 0.4,
     regression_iterations: int = 5,
     held_out: bool = True,
     max_queries: int = 600,
@@ -45,6 +45,7 @@ def scores(
     class_sums = [sum(members) for members in classes]
     regression = regression_weight(classes, regression_iterations) if held_out else 1.0
     penalty = penalty_of(classes)
+    scale *= max(1.0, math.log(ways, 5))
 
     def classify(p, weights):
         """Cosines of the queries after they joined by weights (n_query, ways)."""
@@ -219,7 +220,7 @@ def regression_weight(classes, iterations: int) -> float:
         for by_sums, by_regression in zip(*correct, strict=True):
             better += by_regression - by_sums
             differing += abs(by_regression - by_sums)
-    return 1 / (1 + math.exp(-2 * better / math.sqrt(max(differing, 1)) - 1))
+    return 1 / (1 + math.exp(-2 * better / math.sqrt(max(differing, 1)) - 2))
 
 
 def ridge(samples, targets, weights, iterations: int, penalty: float) -> np.ndarray:

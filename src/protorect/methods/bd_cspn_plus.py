@@ -11,17 +11,17 @@ equations):
   their confidence. Errors of pseudo-labels are correlated, so n of them count as much as sqrt(n)
   labeled samples.
 
-* Under the balanced assumption every class gets the same number of queries. Its weight comes from
-  the queries: from how much more likely they are under class proportions of their own.
+* Under the balanced assumption every class gets the same number of queries. The weight of the
+  balanced assumption falls with the gain in log-likelihood of estimated class proportions over
+  equal ones. If that gain is large, the estimated proportions are a prior of the classes.
 
-* Where the queries are much more likely so, these proportions are a prior of the classes.
-
-A large number of queries is thinned first, and classified by what was learned from some of them.
+Of a large number of queries, the method learns from some, evenly spaced, and then classifies all.
 
 Assumes nothing about class proportions and tolerates out-of-distribution queries; it needs several
 queries to gain from them.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
@@ -30,7 +30,8 @@ from torch import Tensor
 
 from protorect._utils.parameters import Parameters, parameter
 from protorect.core.functional import Features, confident_queries
-from protorect.core.unit_rows import RawRows, UnitRows
+from protorect.core.power_transform import has_no_negatives, square_roots
+from protorect.core.unit_rows import RawRows, UnitRows, evenly_spaced
 from protorect.methods._solvers.blocks import class_mean_weights
 from protorect.methods._solvers.gram import centered_span
 from protorect.methods._solvers.head import Head
@@ -40,9 +41,12 @@ from protorect.methods.method import register
 from protorect.methods.rules import Rule, in_blocks
 
 _WAYS_POWER = 0.85  # growth of the expected evidence with the number of free class proportions
-_SHOTS_POWER, _MAX_SHOTS, _GATE_POWER = 0.6, 10, 4  # of the weight of the class proportions
-_ADDED = 0.1  # to the queries of every class, relative to their mean: no class is excluded
-_QUERIES_PER_CLASS = 20  # at least so many are used where there are many classes
+_SHOTS_POWER = 0.6  # fall of the evidence needed for class proportions with the shots
+_MAX_SHOTS = 10  # more shots do not lower the needed evidence
+_GATE_POWER = 4  # steepness of the weight of the class proportions at the needed evidence
+_PSEUDO_COUNT = 0.1  # queries added to every class, relative to their mean: none is excluded
+_SCALE_WAYS = 5  # number of classes above which the scale of the softmax grows
+_QUERIES_PER_CLASS = 20  # maximum of the queries learned from, per class, if `max_queries` is less
 
 
 class PlusOptions(Parameters):
@@ -50,7 +54,11 @@ class PlusOptions(Parameters):
 
     iterations: int = parameter(3, "Rounds in which queries join.", minimum=1, aliases=("rounds",))
     joining: int = parameter(12, "Most queries that join a class in a round.", minimum=1)
-    scale: float = parameter(10.0, "Factor of the cosines in a query's softmax over the classes.")
+    scale: float = parameter(
+        10.0,
+        "Factor of the cosines in a query's softmax over the classes; with more than 5 of them it "
+        "grows with the logarithm of their number.",
+    )
     sharpness: float = parameter(
         20.0,
         "Factor of the cosines in the balanced assignment and in the class proportions.",
@@ -66,7 +74,7 @@ class PlusOptions(Parameters):
         minimum=1e-6,
     )
     imbalance: float = parameter(
-        0.5,
+        0.4,
         "Evidence for class proportions, per query, from which they are used; a huge value turns "
         "them off.",
         minimum=1e-6,
@@ -81,8 +89,8 @@ class PlusOptions(Parameters):
     )
     max_queries: int = parameter(
         600,
-        f"Queries, evenly spaced, from which is learned; {_QUERIES_PER_CLASS} per class if that "
-        "is more.",
+        "Maximum number of queries that are learned from, evenly spaced; "
+        f"{_QUERIES_PER_CLASS} per class if that is more.",
         minimum=1,
     )
 
@@ -129,20 +137,22 @@ class Labels(NamedTuple):
 )
 def bd_cspn_plus(task: Task, options: PlusOptions) -> Solution:
     """Cosines, plus potentials of the balanced assignment or of the class proportions."""
-    whole, task = task, thinned(task, options)
+    whole, task = task, subsampled(task, options)
     square_root, support, query = power_transform(task)
     members = task.members_by_class()
     center_weights = class_mean_weights(members).mean(dim=-2, keepdim=True)
     span = centered_span(support, query, center_weights)
     head = Head.of(span, members, options.regression_iterations, options.held_out)
     labels = soft_labels(head, task, options)
-    sums, solution = head.solve(labels.p, labels.weights)
-    scores = torch.lerp(sums.cosines, solution.cosines, head.regression)[..., support.n :]
+    prototypes, regression = head.solve(labels.p, labels.weights)
+    scores = torch.lerp(prototypes.cosines, regression.cosines, head.regression_weight)
+    scores = scores[..., support.n :]
     scores = with_prior(scores, task.prior_by_class(options.sharpness))
     bias = _potentials(scores, labels, options)
 
     def rule() -> PlusRule:
-        directions = torch.lerp(sums.normalized(), solution.normalized(), head.regression)
+        parts = prototypes.normalized(), regression.normalized()
+        directions = torch.lerp(*parts, head.regression_weight)
         center = support.weighted_sum_by_class(center_weights).squeeze(-2)
         return PlusRule(span.vectors(directions), bias.squeeze(-1), center, square_root)
 
@@ -158,17 +168,17 @@ def soft_labels(head: Head, task: Task, options: PlusOptions) -> Labels:
     ways, n_query = task.ways, task.n_unlabeled
     none = head.members.new_zeros(len(head.members), ways, n_query)
     if not n_query:
-        zero = torch.zeros_like(head.regression)
+        zero = torch.zeros_like(head.regression_weight)
         return Labels(none, none[:, :1], zero, zero)
     prior = task.prior_by_class(options.sharpness)
-    scores = with_prior(head.classify(none, none), prior)
+    scores = with_prior(head.cosines(none, none), prior)
     shots = head.members.shape[-1] / ways
     weight = proportions_weight(scores, shots, options)
     for _ in range(options.iterations):
         scores = scores + weight * log_proportions(scores, options)
         p, joined = join(scores, options)
-        scores = with_prior(head.classify(p, joined), prior)
-    p = torch.softmax(options.scale * (scores + weight * log_proportions(scores, options)), dim=-2)
+        scores = with_prior(head.cosines(p, joined), prior)
+    p = probabilities(scores + weight * log_proportions(scores, options), options)
     weights = joined.sum(dim=-2, keepdim=True)
     balanced_p, balanced = balanced_assignment(head, scores, options, prior)
     # Under the balanced assumption all queries count, again n of a class as sqrt(n).
@@ -181,19 +191,28 @@ def soft_labels(head: Head, task: Task, options: PlusOptions) -> Labels:
     )
 
 
+def probabilities(scores: Tensor, options: PlusOptions) -> Tensor:
+    """Softmax over the classes of scores (tasks, ways, n_query).
+
+    Of more classes, the highest has a smaller share at the same scale, so the scale grows.
+    """
+    growth = max(1.0, math.log(scores.shape[-2]) / math.log(_SCALE_WAYS))
+    return torch.softmax(options.scale * growth * scores, dim=-2)
+
+
 def join(scores: Tensor, options: PlusOptions) -> tuple[Tensor, Tensor]:
     """Probabilities of the queries, and their weight in each class, 0 where they do not join.
 
     Both are (tasks, ways, n_query). The weight is the probability, from 0 at chance to 1, scaled
     such that n queries of a class count as sqrt(n).
     """
-    p = torch.softmax(options.scale * scores, dim=-2)
+    p = probabilities(scores, options)
     # `core` has the samples before the classes.
-    places, taken = (table.mT for table in confident_queries(scores.mT, options.joining))
+    positions, taken = (table.mT for table in confident_queries(scores.mT, options.joining))
     chance = 1 / scores.shape[-2]
-    weights = (p.gather(-1, places) - chance).clamp_min_(0) / (1 - chance) * taken
+    weights = (p.gather(-1, positions) - chance).clamp_min_(0) / (1 - chance) * taken
     weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1).sqrt()
-    return p, torch.zeros_like(scores).scatter_add_(-1, places, weights)
+    return p, torch.zeros_like(scores).scatter_add_(-1, positions, weights)
 
 
 def proportions_weight(scores: Tensor, shots: float, options: PlusOptions) -> Tensor:
@@ -203,14 +222,14 @@ def proportions_weight(scores: Tensor, shots: float, options: PlusOptions) -> Te
     the scores are biased towards some classes, so more evidence is needed.
     """
     ways, n_query = scores.shape[-2:]
-    _, evidence = class_proportions(options.sharpness * scores, _ADDED)
+    _, evidence = class_proportions(options.sharpness * scores, _PSEUDO_COUNT)
     needed = options.imbalance * (ways - 1) ** 0.5 * min(shots, _MAX_SHOTS) ** -_SHOTS_POWER
     return -torch.expm1(-((evidence / n_query / max(needed, 1e-6)) ** _GATE_POWER))
 
 
 def log_proportions(scores: Tensor, options: PlusOptions) -> Tensor:
     """Logarithms of the class proportions relative to equal ones, as scores (tasks, ways, 1)."""
-    proportions, _ = class_proportions(options.sharpness * scores, _ADDED)
+    proportions, _ = class_proportions(options.sharpness * scores, _PSEUDO_COUNT)
     return (scores.shape[-2] * proportions).log_().div_(options.sharpness)
 
 
@@ -226,13 +245,13 @@ def balanced_assignment(
     if n_query < ways:  # some class has no query
         return torch.zeros_like(scores), torch.zeros_like(scores[:, :1, :1])
     p, _ = balance(options.sharpness * scores)
-    logits = options.sharpness * with_prior(head.prototypes(p), prior)
+    logits = options.sharpness * with_prior(head.prototype_cosines(p), prior)
     _, evidence = class_proportions(logits)
     # Evidence grows with the queries if classes are unbalanced, not if they are balanced; and less
     # than linearly with the number of free proportions.
     expected = options.tolerance * max(ways - 1, 1) ** _WAYS_POWER * n_query**0.5
     p, _ = balance(logits)
-    p, _ = balance(options.sharpness * with_prior(head.prototypes(p), prior))
+    p, _ = balance(options.sharpness * with_prior(head.prototype_cosines(p), prior))
     return p, torch.exp(-evidence / expected)
 
 
@@ -245,41 +264,29 @@ def _potentials(scores: Tensor, labels: Labels, options: PlusOptions) -> Tensor:
     return torch.lerp(proportions, potentials / options.sharpness, labels.balanced)
 
 
-def thinned(task: Task, options: PlusOptions) -> Task:
-    """The same task with at most so many queries as are learned from, evenly spaced."""
-    most = max(options.max_queries, _QUERIES_PER_CLASS * task.ways)
-    if task.n_unlabeled <= most:
+def subsampled(task: Task, options: PlusOptions) -> Task:
+    """The same task with no more queries than are learned from, evenly spaced."""
+    maximum = max(options.max_queries, _QUERIES_PER_CLASS * task.ways)
+    if task.n_unlabeled <= maximum:
         return task
-    step = -(-task.n_unlabeled // most)
-    prior = None if task.prior is None else task.prior[:, ::step]
-    return replace(task, unlabeled=_every(task.unlabeled, step), prior=prior)
-
-
-def _every(samples: Features, step: int) -> Features:
-    """Every `step`-th of the samples."""
-    if isinstance(samples, UnitRows):
-        return UnitRows(samples.rows[:, ::step].contiguous(), samples.scale[:, ::step])
-    return samples[:, ::step].contiguous()
+    some, unlabeled = evenly_spaced(task.n_unlabeled, maximum), task.unlabeled
+    return replace(
+        task,
+        unlabeled=unlabeled.subsample(some)
+        if isinstance(unlabeled, UnitRows)
+        else unlabeled[:, some].contiguous(),
+        prior=None if task.prior is None else task.prior[:, some],
+    )
 
 
 def power_transform(task: Task) -> tuple[Tensor, UnitRows, UnitRows]:
-    """Unit rows of the features; of their square roots in tasks without a negative feature.
+    """Whether a task has square roots, (tasks,), and unit rows of support and queries.
 
-    Features after a ReLU are skewed, their square roots less so (Hu, Gripon, Pateux: "Leveraging
-    the Feature Distribution in Transfer-based Few-Shot Learning", ICANN 2021). Also returns whether
-    a task has square roots, (tasks,).
+    A task without a negative feature has square roots.
     """
     parts = [part.rows for part in task.raw_rows()]
-    non_negative = [part.amin(dim=(-2, -1)) >= 0 for part in parts if part.shape[1]]
-    square_root = torch.stack(non_negative).all(dim=0)
+    square_root = has_no_negatives(*parts)
     if not square_root.any():
         return square_root, *task.unit_rows()
     support, query = (UnitRows.of(square_roots(part, square_root)) for part in parts)
     return square_root, support, query
-
-
-def square_roots(rows: Tensor, square_root: Tensor) -> Tensor:
-    """Square roots of the features of some tasks, (tasks,) of True or False; 0 of negative ones."""
-    # The square root of exactly 0 takes many times as long as that of any other number.
-    roots = rows.clamp_min(torch.finfo(rows.dtype).tiny).sqrt_()
-    return roots if square_root.all() else torch.where(square_root[:, None, None], roots, rows)

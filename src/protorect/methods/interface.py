@@ -20,8 +20,8 @@ from protorect.core.unit_rows import RawRows, Rows, UnitRows
 from protorect.errors import DataError
 from protorect.methods.rules import CosineRule, Rule, assigned_means
 
-_EXCLUDED = -1e4  # logit of a class that a prior excludes: finite, and 0 after a softmax
-_SMALLEST_SCALE = 1e-6
+_EXCLUDED_LOGIT = -1e4  # of a class that a prior excludes: finite, and 0 after a softmax
+_SMALLEST_SCALE = 1e-6  # that a prior is divided by
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +92,9 @@ class Task:
 
     def members_by_class(self) -> Tensor:
         """1 where a support sample belongs to a class, else 0: (tasks, ways, n_support)."""
-        rows = RawRows.of(self.support)
+        rows = RawRows.of(_rows(self.support)).rows
         members = membership(self.labels, self.ways).mT.to(rows.dtype)
-        return members.expand(len(rows.rows), -1, -1)
+        return members.expand(len(rows), -1, -1)
 
     def prior_by_class(self, scale: float = 1.0) -> Tensor | None:
         """`prior_scores`, (tasks, ways, n_unlabeled)."""
@@ -250,4 +250,4 @@ def _checked_prior(prior: Tensor, shape: tuple[int, ...]) -> Tensor:
         raise DataError(
             "prior has logits that are not numbers; give finite ones, or -inf to exclude a class."
         )
-    return prior.clamp_min(_EXCLUDED)
+    return prior.clamp_min(_EXCLUDED_LOGIT)

@@ -96,12 +96,12 @@ def laplacian_shot(task: Task, options: LaplacianShotOptions) -> Solution | Dist
 
     def rule() -> DistanceRule:
         # x + shift is as far from a mean of shifted queries as x is from that mean minus the shift.
-        moved = support.mean() - query.mean() if options.rectify else support.mean() * 0
+        shift_vector = support.mean() - query.mean() if options.rectify else support.mean() * 0
         p = torch.softmax(scores, dim=-2)
         share = p.sum(dim=-1, keepdim=True)
         weight = share / (share + members.sum(dim=-1, keepdim=True)) - 1
         means = assigned_means(support, members, query, p)
-        return DistanceRule(means.addcmul(weight, moved.unsqueeze(-2)), center)
+        return DistanceRule(means.addcmul(weight, shift_vector.unsqueeze(-2)), center)
 
     return Solution.by_class(scores, rule)
 
@@ -116,8 +116,8 @@ def _centered(
         return *task.unit_rows(), None
     if center is None:
         center = (support.mean() + query.mean()) / 2 if query.n else support.mean()
-    moved = [UnitRows.of(rows.rows - center.unsqueeze(-2)) for rows in (support, query)]
-    return moved[0], moved[1], center
+    centered = [UnitRows.of(rows.rows - center.unsqueeze(-2)) for rows in (support, query)]
+    return centered[0], centered[1], center
 
 
 # Prototypes, the shift and shifted queries are linear combinations of the samples. Below, such a
@@ -139,7 +139,7 @@ def _span(support: UnitRows, query: UnitRows, neighbors: int) -> tuple[Span, Ten
 
 def _distance_scores(span: Span, prototypes: Tensor, shift: Tensor) -> Tensor:
     """2 (x + shift).p - |p|^2, minus the squared distance up to a constant, (tasks, ways, n)."""
-    products = span.products(span.combine(prototypes))
+    products = span.products_by_class(span.combine(prototypes))
     offsets = ((2 * shift - prototypes) * products).sum(dim=-1, keepdim=True)
     return products.mul_(2).add_(offsets)
 
@@ -150,9 +150,10 @@ def _rectify(span: Span, squares: Tensor, prototypes: Tensor, shift: Tensor) -> 
     `squares` (tasks, 1, n) are the samples' squared norms: 1, or 0 for a zero feature.
     """
     ways = prototypes.shape[-2]
-    is_query = (shift < 0).to(shift.dtype)  # only queries are shifted
+    # The shift is mean(support) - mean(queries): its coefficients are negative at queries.
+    is_query = (shift < 0).to(shift.dtype)
     vectors = torch.cat([prototypes, shift.expand(len(prototypes), 1, -1)], dim=-2)
-    products = span.products(span.combine(vectors))
+    products = span.products_by_class(span.combine(vectors))
     products, with_shift = products[:, :ways], products[:, ways:]
     squares = squares + is_query * (2 * with_shift + (shift * with_shift).sum(dim=-1, keepdim=True))
     prototype_squares = (prototypes * products).sum(dim=-1, keepdim=True)

@@ -20,24 +20,29 @@ Function = Callable[..., Any]
 class BaseMethod:
     """A method on features (`Method`) or on pictures (`PictureMethod`)."""
 
-    name: str  # with the options that differ from the defaults: "bd-cspn:z=4"
+    name: str  # with the options that `with_options` has set: "bd-cspn:z=4"
     function: Function  # what it computes; it sees no labels but the support's and keeps no state
     options: Any  # an instance of `Parameters`
     summary: str  # one line on what it does
     family: Family  # "inductive": each query on its own; "transductive": all of a task together
     tuned_on: str = "values of its authors"  # what the defaults of its options were chosen on
-    changed: frozenset[str] = frozenset()  # the options that `with_options` has set
+    changed: tuple[str, ...] = ()  # the options that `with_options` has set, in that order
 
     def with_options(self, **changes: Any) -> Self:
-        """The same method with other options, which its name lists; earlier names are accepted."""
+        """The same method with other options, which its name lists once each.
+
+        Earlier names of options are accepted.
+        """
         given, changes = changes, {self.option(name).name: changes[name] for name in changes}
         if len(changes) < len(given):
             raise OptionError(f"{self.name}: of {', '.join(given)} one option is given twice.")
-        suffix = ",".join(f"{option}={format_value(value)}" for option, value in changes.items())
-        separator = "," if ":" in self.name else ":"
-        name = f"{self.name}{separator}{suffix}" if suffix else self.name
+        if not changes:
+            return self
         options = replace(self.options, **changes)
-        return replace(self, name=name, options=options, changed=self.changed | set(changes))
+        changed = tuple(dict.fromkeys([*self.changed, *changes]))
+        suffix = ",".join(f"{one}={format_value(getattr(options, one))}" for one in changed)
+        name = f"{self.name.partition(':')[0]}:{suffix}"
+        return replace(self, name=name, options=options, changed=changed)
 
     def option(self, name: str) -> Parameter:
         """The option of this name, or of this earlier name."""
@@ -126,11 +131,11 @@ class Method(BaseMethod):
             raise OptionError(
                 f"previous was fitted by {previous.method}, not by {self.name}; leave it out."
             )
-        shape, before = task.shape, previous.rule.sizes
-        if shape != tuple(before[axis] for axis in ("tasks", "ways", "dim")):
+        before = tuple(previous.rule.sizes[axis] for axis in ("tasks", "ways", "dim"))
+        if before != task.shape:
             raise OptionError(
-                f"previous was fitted to {before['tasks']} tasks of {before['ways']} classes and "
-                f"{before['dim']} dimensions, now there are {shape}; leave it out."
+                f"previous was fitted to (tasks, classes, dimensions) = {before}, this task has "
+                f"{task.shape}; leave it out."
             )
 
 
@@ -138,7 +143,7 @@ class Method(BaseMethod):
 class PictureMethod(BaseMethod):
     """A method that fine-tunes a network on the pictures of one task.
 
-    Its function is (network, support, labels, query, ways, options, at_once) -> scores
+    Its function is (network, support, labels, query, ways, options, batch_size) -> scores
     (n_query, ways).
     """
 
@@ -148,15 +153,17 @@ class PictureMethod(BaseMethod):
         return getattr(self.options, "layer", None) == "logits"
 
     def __call__(
-        self, network: nn.Module, support: Tensor, labels: Tensor, query: Tensor, at_once: int
+        self, network: nn.Module, support: Tensor, labels: Tensor, query: Tensor, batch_size: int
     ) -> Tensor:
         """Score the queries, (n_query, ways); the network is not changed.
 
         Support and query are pictures (n, channels, height, width), labels (n_support,) integers
-        0 .. ways - 1, each present. At most `at_once` pictures are in one forward pass.
+        0 .. ways - 1, each present. At most `batch_size` pictures are in one forward pass.
         """
         ways = int(labels.max()) + 1
-        scores: Tensor = self.function(network, support, labels, query, ways, self.options, at_once)
+        scores: Tensor = self.function(
+            network, support, labels, query, ways, self.options, batch_size
+        )
         return scores
 
 

@@ -84,7 +84,7 @@ def pt_map(block: Block, options: PtMapOptions) -> BlockSolution:
     centers = span.class_means(members)
     potentials = torch.zeros_like(centers[..., :1], dtype=torch.float64)
     for iteration in range(options.iterations + 1):
-        logits = span.squared_distances(centers)[..., n_support:] * -options.sharpness
+        logits = span.squared_distances_by_class(centers)[..., n_support:] * -options.sharpness
         if enough and options.proportions == "equal":
             log_p, potentials = balance_exactly(logits, potentials)
         else:

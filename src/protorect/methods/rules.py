@@ -40,7 +40,7 @@ class Rule(ABC):
             expected = tuple(sizes[axis] for axis in self._axes()[name])
             if tuple(tensor.shape) != expected:
                 raise ValueError(f"{name} has shape {tuple(tensor.shape)} instead of {expected}")
-            # Products are rounded depending on memory layout; a file keeps only this one.
+            # Rounding depends on the memory layout, and tensors read from a file are contiguous.
             object.__setattr__(self, name, tensor.contiguous())
 
     @abstractmethod
@@ -60,7 +60,8 @@ class Rule(ABC):
         own = next(t.dtype for t in self._tensors().values() if t.is_floating_point())
         dtype = torch.promote_types(torch.promote_types(given.dtype, torch.float32), own)
         if dtype == own:
-            return self._score(samples if given.dtype == dtype else given.to(dtype))
+            same_type = given.dtype == dtype
+            return self._score(samples if same_type else RawRows.of(samples).rows.to(dtype))
         wider = self._with_tensors(lambda t: t.to(dtype) if t.is_floating_point() else t)
         return wider._score(samples)
 

@@ -71,15 +71,15 @@ def tft(
     query: Tensor,
     ways: int,
     options: TftOptions,
-    at_once: int,
+    batch_size: int,
 ) -> Tensor:
     """Logits of the queries of one task (n_query, ways); see `PictureMethod`.
 
     The network gives features, or rectified logits of base classes if the layer is on them. The
-    gradients of a step are summed over parts of `at_once` pictures.
+    gradients of a step are summed over parts of `batch_size` pictures.
     """
     tuned = deepcopy(network).eval()
-    support_parts, query_parts = torch.split(support, at_once), torch.split(query, at_once)
+    support_parts, query_parts = torch.split(support, batch_size), torch.split(query, batch_size)
     start = _in_parts(tuned, support_parts)
     rows = UnitRows.of(start) if options.layer == "features" else RawRows.of(start)
     prototypes = class_means(rows, labels, ways)
@@ -93,7 +93,7 @@ def tft(
     for _ in range(options.iterations):
         _train_batch_norms(tuned, options.statistics == "task")
         adam.zero_grad()
-        for part, part_labels in zip(support_parts, torch.split(labels, at_once), strict=True):
+        for part, part_labels in zip(support_parts, torch.split(labels, batch_size), strict=True):
             loss = cross_entropy(logits(part), part_labels, reduction="sum") / len(support)
             torch.autograd.backward(loss)
         if options.updates == "separate":

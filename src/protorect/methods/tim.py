@@ -26,7 +26,7 @@ from protorect.methods._solvers.blocks import Block, BlockSolution, blockwise, c
 from protorect.methods.method import register
 from protorect.methods.rules import DistanceRule
 
-_FEWER = 10  # times fewer iterations from prototypes of an earlier fit
+_WARM_START_DIVISOR = 10  # of the iterations, from prototypes of an earlier fit
 
 
 class InformationOptions(Parameters):
@@ -85,7 +85,7 @@ def adapt_prototypes(
     iterations = options.iterations if n_query else 0
     if isinstance(block.previous, DistanceRule):
         prototypes = block.previous.prototypes.to(samples.dtype, copy=True)
-        iterations = -(-iterations // _FEWER)
+        iterations = -(-iterations // _WARM_START_DIVISOR)
     samples *= tau
     columns, gradient = samples.mT, torch.empty_like(prototypes)
     logits, per_class = prototypes @ columns, torch.empty_like(prototypes[..., :1])

@@ -40,7 +40,7 @@ def tim_adm(block: Block, options: TimAdmOptions) -> BlockSolution:
 
     def log_probabilities() -> Tensor:
         """(tasks, ways, n), those of the unlabeled samples with the prior."""
-        logits = span.squared_distances(prototypes).mul_(-options.scale / 2)
+        logits = span.squared_distances_by_class(prototypes).mul_(-options.scale / 2)
         if block.prior is not None:
             logits[..., n_support:] += block.prior
         return torch.log_softmax(logits, dim=1)

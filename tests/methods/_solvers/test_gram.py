@@ -13,7 +13,7 @@ def test_distances_from_inner_products(dim):
     squares = samples.square().sum(dim=2).unsqueeze(1)
     expected = torch.cdist(weights @ samples, samples) ** 2 - squares
     span = span_of(samples)
-    distances = span.squared_distances(span.combine(weights))
+    distances = span.squared_distances_by_class(span.combine(weights))
     torch.testing.assert_close(distances, expected, atol=2e-4, rtol=1e-4)
 
 

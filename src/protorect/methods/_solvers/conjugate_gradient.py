@@ -34,17 +34,17 @@ class Directions(NamedTuple):
 def ridge(
     span: Span, targets: Tensor, weights: Tensor, penalty: float, iterations: int
 ) -> tuple[Directions, Directions]:
-    """The weighted sums of the samples, and the solution of the regression.
+    """The prototypes, as weighted sums of the samples, and the solution of the regression.
 
     Targets are (tasks, ways, n), weights (tasks, 1, n), or (tasks, ways, n) for one per class. The
     samples of `span` have unit length. The solution starts from zero.
     """
-    sums = residual = span.combine(targets * weights)
+    prototypes = residual = span.combine(targets * weights)
     # Beside each vector of the algorithm its products with the samples are updated.
-    direction, direction_products = residual, span.products(residual)
+    direction, direction_products = residual, span.products_by_class(residual)
     square = span.squared_norms(residual, direction_products)
-    sums_inverse = inverse(square.sqrt())
-    sums_cosines = direction_products * sums_inverse
+    prototypes_inverse = inverse(square.sqrt())
+    prototypes_cosines = direction_products * prototypes_inverse
     solution, solution_products = torch.zeros_like(residual), torch.zeros_like(direction_products)
     for remaining in reversed(range(iterations)):
         weighted = direction_products * weights
@@ -56,14 +56,14 @@ def ridge(
         if remaining:
             image = span.combine(weighted).add(direction, alpha=penalty)
             residual = residual.addcmul(alpha, image, value=-1)
-            products = span.products(residual)
+            products = span.products_by_class(residual)
             previous, square = square, span.squared_norms(residual, products)
             beta = _ratio(square, previous)
             direction = residual.addcmul(beta, direction)
             direction_products = products.addcmul_(beta, direction_products)
     solution_inverse = inverse(span.squared_norms(solution, solution_products).sqrt())
     return (
-        Directions(sums, sums_inverse, sums_cosines),
+        Directions(prototypes, prototypes_inverse, prototypes_cosines),
         Directions(solution, solution_inverse, solution_products.mul_(solution_inverse)),
     )
 

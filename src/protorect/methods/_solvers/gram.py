@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from protorect.core.unit_rows import RawRows, Rows, UnitRows, inverse
 from protorect.methods._solvers.blocks import class_mean_weights
 
-_FEW = 4  # up to so many neighbors are searched for one by one
+_MAX_WITHOUT_TOPK = 4  # up to so many neighbors are found by one maximum after another
 _BLOCK_BYTES = 256 * 2**20  # of cosines at once
 
 
@@ -35,12 +35,12 @@ class Span(ABC):
         """Directions: the weighted sums of the samples, weights (tasks, ways, n)."""
 
     @abstractmethod
-    def products(self, directions: Tensor) -> Tensor:
+    def products_by_class(self, directions: Tensor) -> Tensor:
         """Inner product of each direction with each sample, (tasks, ways, n)."""
 
     @abstractmethod
     def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
-        """Squared norms (tasks, ways, 1) of directions whose `products` are known."""
+        """Squared norms (tasks, ways, 1) of directions whose `products_by_class` are known."""
 
     @abstractmethod
     def vectors(self, directions: Tensor) -> Tensor:
@@ -50,14 +50,14 @@ class Span(ABC):
     def first(self, n: int) -> "Span":
         """The span of the first n samples alone."""
 
-    def cosines(self, directions: Tensor) -> Tensor:
+    def cosines_by_class(self, directions: Tensor) -> Tensor:
         """Cosine of each direction with each sample of unit length, (tasks, ways, n)."""
-        products = self.products(directions)
+        products = self.products_by_class(directions)
         return products.mul_(inverse(self.squared_norms(directions, products).sqrt_()))
 
-    def squared_distances(self, directions: Tensor) -> Tensor:
+    def squared_distances_by_class(self, directions: Tensor) -> Tensor:
         """|w_k - x_i|^2 up to the constant |x_i|^2, (tasks, ways, n)."""
-        products = self.products(directions)
+        products = self.products_by_class(directions)
         return torch.sub(self.squared_norms(directions, products), products, alpha=2)
 
     def class_means(self, members: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class GramSpan(Span):
     def combine(self, weights: Tensor) -> Tensor:
         return weights
 
-    def products(self, directions: Tensor) -> Tensor:
+    def products_by_class(self, directions: Tensor) -> Tensor:
         return directions @ self._gram
 
     def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class FeatureSpan(Span):
         first, *others = (part.weighted_sum_by_class(own) for part, own in of_parts)
         return sum(others, start=first)
 
-    def products(self, directions: Tensor) -> Tensor:
+    def products_by_class(self, directions: Tensor) -> Tensor:
         return torch.cat([part.products_by_class(directions) for part in self._parts], dim=-1)
 
     def squared_norms(self, directions: Tensor, products: Tensor) -> Tensor:
@@ -179,13 +179,14 @@ def nearest_neighbors(cosines: Tensor, count: int, first: int = 0) -> tuple[Tens
     """For each sample the `count` others (or all) of highest cosine, (tasks, n, count).
 
     Returns the cosines, highest first, and the positions, from cosines (tasks, n, n), or from those
-    of some consecutive samples with all, the first of them at position `first`.
+    of some consecutive samples with all, the first of them at position `first`. `cosines` is
+    modified and then restored: nothing else may use it meanwhile.
     """
     diagonal = cosines.diagonal(first, dim1=-2, dim2=-1)
     saved = diagonal.clone()
     diagonal.fill_(-torch.inf)  # a sample is not its own neighbor
     count = min(count, cosines.shape[-1] - 1)
-    if count > _FEW:
+    if count > _MAX_WITHOUT_TOPK:
         values, positions = cosines.topk(count, dim=-1)
     else:  # `laplacian-shot` is 1.3 times as fast with two maxima as with topk
         values = cosines.new_empty(*cosines.shape[:-1], count)

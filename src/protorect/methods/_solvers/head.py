@@ -16,8 +16,10 @@ from protorect.methods._solvers.blocks import class_mean_weights
 from protorect.methods._solvers.conjugate_gradient import Directions, ridge
 from protorect.methods._solvers.gram import Span
 
-_PENALTY, _SAMPLES = 0.5, 50  # of the regression; above so many labeled samples it grows
-_GAIN_FACTOR, _GAIN_OFFSET = 2.0, 1.0  # of the logistic function in `regression_weight`
+_PENALTY = 0.5  # of the regression
+_PENALTY_SAMPLES = 50  # labeled samples above which the penalty grows
+_GAIN_FACTOR = 2.0  # of the gain by the regression, in the logistic function that weights it
+_GAIN_OFFSET = 2.0  # added to it: without any gain the regression is preferred
 
 
 class Head(NamedTuple):
@@ -27,7 +29,7 @@ class Head(NamedTuple):
     members: Tensor  # (tasks, ways, n_support), 1 or 0
     weights: Tensor  # (tasks, 1, n_support), the same total for every class
     class_sums: Tensor  # directions: the sums of the support samples of each class
-    regression: Tensor  # (tasks, 1, 1), weight of the regression against the prototypes
+    regression_weight: Tensor  # (tasks, 1, 1), of the regression against the prototypes
     iterations: int  # of the regression
 
     @classmethod
@@ -35,33 +37,33 @@ class Head(NamedTuple):
         """The head of a support; without `held_out` it is always the regression."""
         shots = members.sum(dim=-1, keepdim=True).mean(dim=-2, keepdim=True)
         weights = class_mean_weights(members).sum(dim=-2, keepdim=True) * shots
-        regression = torch.ones_like(shots)
+        of_regression = torch.ones_like(shots)
         if held_out:
-            regression = regression_weight(span.first(members.shape[-1]), members, iterations)
+            of_regression = regression_weight(span.first(members.shape[-1]), members, iterations)
         class_sums = span.combine(span.pad_queries(members))
-        return cls(span, members, weights, class_sums, regression, iterations)
+        return cls(span, members, weights, class_sums, of_regression, iterations)
 
-    def prototypes(self, weights: Tensor) -> Tensor:
+    def prototype_cosines(self, weights: Tensor) -> Tensor:
         """Cosines (tasks, ways, n_query) with prototypes that queries join by such weights.
 
         The prototypes are the sums of the support samples plus those of the queries.
         """
         joined = self.span.combine(pad(weights, (self._n_support, 0)))
-        return self._of_queries(self.span.cosines(joined + self.class_sums))
+        return self._of_queries(self.span.cosines_by_class(joined + self.class_sums))
 
-    def classify(self, p: Tensor, weights: Tensor) -> Tensor:
+    def cosines(self, p: Tensor, weights: Tensor) -> Tensor:
         """Cosines (tasks, ways, n_query) after the queries joined by weights of that shape.
 
         Their labels p (tasks, ways, n_query) are the targets of the regression.
         """
-        scores = self.prototypes(weights)
+        cosines = self.prototype_cosines(weights)
         if self.iterations == 1:  # the regression would be prototypes, too
-            return scores
-        _, solution = self.solve(p, weights.sum(dim=-2, keepdim=True))
-        return torch.lerp(scores, self._of_queries(solution.cosines), self.regression)
+            return cosines
+        _, regression = self.solve(p, weights.sum(dim=-2, keepdim=True))
+        return torch.lerp(cosines, self._of_queries(regression.cosines), self.regression_weight)
 
     def solve(self, p: Tensor, weights: Tensor) -> tuple[Directions, Directions]:
-        """Weighted prototypes and the regression to the labels of support and queries.
+        """The prototypes and the regression to the labels of support and queries.
 
         p are (tasks, ways, n_query), the weights of the queries (tasks, 1, n_query).
         """
@@ -79,7 +81,7 @@ class Head(NamedTuple):
 
 def penalty(n_support: int) -> float:
     """The penalty of a regression on so many labeled samples."""
-    return _PENALTY * math.sqrt(max(1.0, n_support / _SAMPLES))
+    return _PENALTY * math.sqrt(max(1.0, n_support / _PENALTY_SAMPLES))
 
 
 def regression_weight(support: Span, members: Tensor, iterations: int) -> Tensor:
@@ -103,10 +105,10 @@ def regression_weight(support: Span, members: Tensor, iterations: int) -> Tensor
     # Both folds are fitted at once, as if they were more classes.
     flat = targets.flatten(1, 2), weights.flatten(1, 2)
     fit = ridge(support, *flat, penalty(members.shape[-1]), iterations)
-    by_sums, by_regression = (_correct(one.cosines.view_as(weights), members) for one in fit)
+    by_prototypes, by_regression = (_correct(one.cosines.view_as(weights), members) for one in fit)
     # A held-out sample counts if its class has another one.
     counts = (members.unsqueeze(1) * (shots > 0)).sum(dim=-2, keepdim=True) * (1 - folds)
-    gain = ((by_regression - by_sums) * counts).flatten(1)
+    gain = ((by_regression - by_prototypes) * counts).flatten(1)
     deviation = gain.abs().sum(dim=-1).clamp_min(1).sqrt()
     return torch.sigmoid(_GAIN_FACTOR * gain.sum(dim=-1) / deviation + _GAIN_OFFSET).view(-1, 1, 1)
 
@@ -117,7 +119,7 @@ def _rank_within_class(support: Span, members: Tensor) -> Tensor:
     So the folds do not depend on the order in which the samples are given.
     """
     labels = members.argmax(dim=-2)
-    cosines = support.cosines(support.combine(members))
+    cosines = support.cosines_by_class(support.combine(members))
     nearest = cosines.masked_fill(members > 0, -1).amax(dim=-2)
     order = (4 * labels.double() - nearest).argsort(dim=-1, stable=True)  # by class, then by cosine
     shots = members.sum(dim=-1).long()
