@@ -1,4 +1,4 @@
-"""`protorect datasets`: where to get each data set, its licence and its folders."""
+"""`protorect datasets`: where to get each data set, its license and its folders."""
 
 from protorect.cli import main
 from protorect.datasets.catalogue import DATASETS

@@ -152,6 +152,7 @@ def test_cub(tmp_path, out, few, form):
     packed = prepare("cub", source, out)
     assert classes(packed) == as_packed(split)
     assert packed.split("test").images.shape == (6, 84, 84, 3)
+    assert packed.manifest["source"]["split"] == "as published"
     assert (packed.flip, packed.crop_padding) == (True, 8)
     assert sorted(os.listdir(out)) == sorted(
         ["manifest.json", "index.csv"] + [f"{s}{k}.npy" for s in SPLITS for k in ("", "-labels")]

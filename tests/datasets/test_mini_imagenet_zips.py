@@ -11,7 +11,7 @@ from PIL import Image
 
 from helpers.pictures import encoded, pixels
 from protorect.cli import main
-from protorect.datasets.layouts import mini_imagenet_zips
+from protorect.datasets.layouts import mini_imagenet
 from protorect.datasets.prepare import prepare
 from protorect.datasets.splits import SPLITS, known_split
 from protorect.errors import DataError
@@ -75,7 +75,7 @@ def test_the_zips_give_the_arrays_of_the_class_folders(zips, tmp_path):
 
 
 def test_nothing_is_said_of_whole_zips(zips, tmp_path, monkeypatch):
-    monkeypatch.setattr(mini_imagenet_zips, "PER_CLASS", 2)
+    monkeypatch.setattr(mini_imagenet, "PER_CLASS", 2)
     packed = prepare("mini-imagenet", zips, tmp_path / "packed", workers=1, size=8)
     assert packed.manifest["remarks"] == []
 

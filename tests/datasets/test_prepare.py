@@ -320,5 +320,25 @@ def test_a_constant_channel_has_a_standard_deviation_of_one(tmp_path):
     assert packed.std[1:] == (1.0, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("split", "origin"),
+    [
+        (None, "default fractions 0.64, 0.16, 0.2 with seed 3"),
+        ((0.4, 0.2, 0.4), "fractions 0.4, 0.2, 0.4 with seed 3"),
+        (ClassSplit(("ant", "bee"), ("cat",), ("dog",)), "given class by class"),
+    ],
+)
+def test_the_manifest_says_where_the_split_comes_from(root, out, split, origin):
+    packed = prepare("folder", root, out, size=8, split=split, seed=3, workers=1)
+    assert packed.manifest["source"]["split"] == origin
+
+
+def test_the_manifest_says_that_the_folders_define_the_split(tmp_path, out):
+    for split, names in (("train", NAMES[:2]), ("test", NAMES[2:])):
+        class_folders(tmp_path / "root" / split, names, each=2)
+    packed = prepare("folder", tmp_path / "root", out, size=8, workers=1)
+    assert packed.manifest["source"]["split"] == "by the folders of the splits"
+
+
 def test_fractions_may_be_a_list(root, out):
     assert prepare("folder", root, out, size=8, split=[0, 0, 1], workers=1).splits == ("test",)

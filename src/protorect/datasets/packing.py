@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -60,7 +60,6 @@ def pack_split(
     name: str,
     classes: PicturesByClass,
     dataset: Dataset,
-    size: int,
     folder: Path,
     run: Mapper,
     write_line: Callable[[str, int | str, IndexLine], object],
@@ -68,22 +67,22 @@ def pack_split(
 ) -> PackingResult:
     """Write NAME.npy and NAME-labels.npy into `folder`, and one index line per picture.
 
-    The rows of a class are its readable pictures, then the same pictures in each rotation, which
-    are classes of their own.
+    NAME-groups.npy is written, too, if the data set has groups of near-duplicates. The rows of a
+    class are its readable pictures, then the same pictures in each rotation, which are classes of
+    their own.
     """
     files = [folder / f"{name}{kind}.npy" for kind in ("", "-labels", "-groups")]
     images, labels, groups = files
-    rotations = dataset.rotations
+    rotations, size = dataset.rotations, dataset.size
     total = sum(map(len, classes.values()))
     create_array(images, "uint8", (total * rotations, size, size, dataset.channels))
     chunk_labels: list[NDArray[np.int64]] = []
     row_groups: list[tuple[str, str]] = []  # class and group of each row
     chunk_rows: list[slice] = []
-    unreadable: list[IndexLine] = []
+    unreadable: list[dict[str, str]] = []
     sums = np.zeros((2, dataset.channels), np.int64)
     done = rows = 0
-    pack = partial(_pack_chunk, images, size, dataset)
-    for chunk in run(pack, _chunks(classes, size, dataset)):
+    for chunk in run(partial(_pack_chunk, images, dataset), _chunks(classes, dataset)):
         row = rows
         for line in chunk.lines:
             write_line(name, "" if line.problem else row, line)
@@ -92,12 +91,17 @@ def pack_split(
         readable = [line for line in chunk.lines if not line.problem]
         row_groups += [(line.class_name, line.group) for line in readable] * rotations
         chunk_rows.append(chunk.rows)
-        unreadable += [line for line in chunk.lines if line.problem]
+        unreadable += [
+            {"path": line.path, "class": line.class_name, "reason": line.problem}
+            for line in chunk.lines
+            if line.problem
+        ]
         sums += chunk.sums
         rows += chunk.rows.stop - chunk.rows.start
         done += len(chunk.lines)
         progress(done, total)
-    _check_every_class(classes, unreadable)
+    problems = [(one["class"], f"{one['path']}: {one['reason']}") for one in unreadable]
+    check_every_class({one: len(pictures) for one, pictures in classes.items()}, problems)
     if unreadable:
         _keep_rows(images, chunk_rows)
     np.save(labels, np.concatenate(chunk_labels), allow_pickle=False)
@@ -107,10 +111,9 @@ def pack_split(
     class_names = list(classes)
     if rotations > 1:
         class_names = [f"{one}/rot{90 * turn:03d}" for one in classes for turn in range(rotations)]
-    problems = [{"path": u.path, "class": u.class_name, "reason": u.problem} for u in unreadable]
     mean, std = _mean_and_std(sums, (total - len(unreadable)) * size * size)
     written = files if dataset.groups else files[:2]
-    return PackingResult(_record(rows, class_names, written), problems, mean, std)
+    return PackingResult(_record(rows, class_names, written), unreadable, mean, std)
 
 
 def _record(rows: int, class_names: list[str], files: list[Path]) -> dict[str, Any]:
@@ -120,8 +123,8 @@ def _record(rows: int, class_names: list[str], files: list[Path]) -> dict[str, A
     return {"images": rows, "files": hashes, "digest": digest, "class_names": class_names}
 
 
-def _chunks(classes: PicturesByClass, size: int, dataset: Dataset) -> Iterator[_Chunk]:
-    most = max(1, min(_CHUNK_PICTURES, _CHUNK_BYTES // (size * size * dataset.channels)))
+def _chunks(classes: PicturesByClass, dataset: Dataset) -> Iterator[_Chunk]:
+    most = max(1, min(_CHUNK_PICTURES, _CHUNK_BYTES // (dataset.size**2 * dataset.channels)))
     row = 0
     for label, (name, pictures) in enumerate(classes.items()):
         # The rotations follow all pictures of their class, so it has to be packed at once.
@@ -132,8 +135,9 @@ def _chunks(classes: PicturesByClass, size: int, dataset: Dataset) -> Iterator[_
             yield chunk
 
 
-def _pack_chunk(images: Path, size: int, dataset: Dataset, chunk: _Chunk) -> _PackedChunk:
+def _pack_chunk(images: Path, dataset: Dataset, chunk: _Chunk) -> _PackedChunk:
     """Write the pictures of a chunk to their rows of the array."""
+    size = dataset.size
     lines: list[IndexLine] = []
     decoded: list[NDArray[np.uint8]] = []
     for picture in chunk.pictures:
@@ -183,13 +187,16 @@ def _sums(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.stack([counts @ values, counts @ values**2])
 
 
-def _check_every_class(classes: PicturesByClass, unreadable: list[IndexLine]) -> None:
-    """Raise DataError if no picture of a class is readable."""
+def check_every_class(sizes: Mapping[str, int], unreadable: Iterable[tuple[str, str]]) -> None:
+    """Raise DataError if no picture of a class is readable.
+
+    `sizes` are the numbers of pictures by class, `unreadable` has a class and a reason for each.
+    """
     problems: dict[str, list[str]] = {}
-    for line in unreadable:
-        problems.setdefault(line.class_name, []).append(f"{line.path}: {line.problem}")
+    for name, problem in unreadable:
+        problems.setdefault(name, []).append(problem)
     for name, of_class in problems.items():
-        if len(of_class) == len(classes[name]):
+        if len(of_class) == sizes[name]:
             raise DataError(
                 f"class {name} has no readable picture ({len(of_class)} unreadable: "
                 f"{'; '.join(of_class[:3])}). Add at least one .jpg or .png, or remove the folder."

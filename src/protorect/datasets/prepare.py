@@ -5,12 +5,11 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from protorect._utils.files import folder_written_whole
+from protorect._utils.files import atomic_folder
 from protorect._utils.manifest import MANIFEST
 from protorect._utils.parallel import processes, processors
 from protorect._utils.parameters import LARGEST_SIZE, Parameters, parameter
@@ -22,6 +21,7 @@ from protorect.datasets.catalogue import Dataset, find_dataset
 from protorect.datasets.index import COLUMNS, INDEX, IndexLine
 from protorect.datasets.layouts import (
     DatasetPictures,
+    PictureCheck,
     PicturesByClass,
     describe_contents,
     first_names,
@@ -56,9 +56,9 @@ class PackingOptions(Parameters):
     )
     crop: str = parameter(
         AUTO,
-        "boxes cuts the pictures to those in bounding_boxes.txt, none packs them whole; auto cuts "
-        "cub if the file is there, because the paper's figures belong to cropped birds, and leaves "
-        "meta-cu-birds whole, as in Meta-Dataset.",
+        "boxes crops each picture to its box in bounding_boxes.txt, none packs them whole; auto "
+        "crops cub if the file is there, because the paper's figures belong to cropped birds, and "
+        "leaves meta-cu-birds whole, as in Meta-Dataset.",
         choices=(AUTO, *CROPS),
     )
     seed: int = parameter(0, "Random seed of a split by fractions.")
@@ -123,31 +123,35 @@ def prepare(
     PackingOptions(size=size, channels=channels, crop=crop, seed=seed, workers=workers)
     if split is not None and not isinstance(split, ClassSplit):
         split = checked_fractions(split, f"split {split!r}", "a ClassSplit")
-    dataset = find_dataset(name)
-    dataset = dataset if channels is None else replace(dataset, channels=channels)
-    if crop == "boxes" and not dataset.crop:
-        raise OptionError(f"--crop boxes: {name} has no bounding boxes; leave it out.")
-    size = dataset.size if size is None else size
+    known = find_dataset(name)
+    if crop == "boxes" and not known.crop:
+        raise OptionError(f"crop is 'boxes', but {name} has no bounding boxes; use another crop.")
+    size = known.size if size is None else size
+    dataset = replace(
+        known,
+        size=size,
+        channels=known.channels if channels is None else channels,
+        crop_padding=round(known.crop_padding * size / known.size),
+    )
     workers = processors() if workers is None else workers
     root, out = Path(root), Path(out)
     check_apart(root, out)
-    with folder_written_whole(out) as folder:
+    with atomic_folder(out) as folder:
         scratch = folder / "scratch"
         scratch.mkdir()
         splits, found = find_splits(dataset, root, scratch, split, seed, crop)
         remarks = [*found.remarks, *_without_group(dataset, splits)]
-        check = _reporting(found, remarks)
-        results = _pack(dataset, splits, size, folder, workers, check, progress)
+        results = _pack(dataset, splits, folder, workers, found.check, remarks, progress)
         shutil.rmtree(scratch)
         first = next(iter(results))  # train, unless the data set has only test classes
         manifest = {
             "format": FORMAT,
             "version": VERSION,
             "dataset": dataset.name,
-            "size": size,
+            "size": dataset.size,
             "channels": dataset.channels,
             "flip": dataset.flip,
-            "crop_padding": round(dataset.crop_padding * size / dataset.size),
+            "crop_padding": dataset.crop_padding,
             "mean": results[first].mean,
             "std": results[first].std,
             "statistics_of": first,
@@ -156,7 +160,10 @@ def prepare(
             "remarks": remarks,
             **({"crop": found.crop} if found.crop else {}),
             "splits": {name: result.record for name, result in results.items()},
-            "source": {"root": printable(root.resolve().name), "split": _origin(split, seed)},
+            "source": {
+                "root": printable(root.resolve().name),
+                "split": _split_origin(split, seed, dataset, found),
+            },
         }
         text = json.dumps(manifest, indent=1, ensure_ascii=False)
         (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -168,7 +175,7 @@ def check_apart(root: Path, out: Path) -> None:
     if root.is_dir() and out.resolve().is_relative_to(root.resolve()):
         raise DataError(
             f"{printable(out)} is inside {printable(root)}, where it would be taken for "
-            "a class; give an --out elsewhere."
+            "a class; choose another output path."
         )
 
 
@@ -232,16 +239,6 @@ def _without_group(dataset: Dataset, splits: dict[str, PicturesByClass]) -> list
     ]
 
 
-def _reporting(found: DatasetPictures, remarks: list[str]) -> Callable[[IndexLine], None]:
-    """The check of the layout, whose remarks are added to the list."""
-
-    def check(line: IndexLine) -> None:
-        if found.check is not None and (remark := found.check(line)):
-            remarks.append(remark)
-
-    return check
-
-
 def _class_names(
     dataset: Dataset, root: Path, by_class: PicturesByClass, class_split: ClassSplit | None
 ) -> list[str]:
@@ -262,13 +259,13 @@ def _class_names(
 def _pack(
     dataset: Dataset,
     splits: dict[str, PicturesByClass],
-    size: int,
     folder: Path,
     workers: int,
-    check: Callable[[IndexLine], None],
+    check: PictureCheck,
+    remarks: list[str],
     progress: Progress | None,
 ) -> dict[str, PackingResult]:
-    """Pack each split, check each picture and write the index of all."""
+    """Pack each split, check each picture, add to the remarks, and write the index of all."""
     counts = {name: sum(map(len, classes.values())) for name, classes in splits.items()}
     results: dict[str, PackingResult] = {}
     # Not in threads, which would wait for each other where pictures are small: Omniglot takes half
@@ -281,23 +278,28 @@ def _pack(
         index.writerow(COLUMNS)
 
         def write_line(split: str, row: int | str, line: IndexLine) -> None:
-            check(line)
+            if remark := check(line):
+                remarks.append(remark)
             index.writerow([harmless(cell) for cell in (split, row, *line)])
 
         done = 0
         for name, classes in splits.items():
             report = part_of(progress, done, sum(counts.values()))
-            results[name] = pack_split(
-                name, classes, dataset, size, folder, run, write_line, report
-            )
+            results[name] = pack_split(name, classes, dataset, folder, run, write_line, report)
             done += counts[name]
     return results
 
 
-def _origin(split: ClassSplit | Fractions | None, seed: int) -> str:
-    """Describe where the split comes from, for the manifest."""
-    if split is None:
-        return f"as published; a folder by its folders or the default fractions with seed {seed}"
+def _split_origin(
+    split: ClassSplit | Fractions | None, seed: int, dataset: Dataset, found: DatasetPictures
+) -> str:
+    """Describe where the split comes from, as `find_splits` chose it, for the manifest."""
     if isinstance(split, ClassSplit):
         return "given class by class"
-    return f"fractions {', '.join(f'{share:g}' for share in split)} with seed {seed}"
+    if split is None and dataset.split is not None:
+        return "as published"
+    if split is None and found.split is not None:
+        return "by the folders of the splits"
+    default = "default " if split is None else ""
+    shares = ", ".join(f"{share:g}" for share in split or DEFAULT_FRACTIONS)
+    return f"{default}fractions {shares} with seed {seed}"

@@ -17,6 +17,7 @@ from protorect.images.archives import Listing
 from protorect.images.stored import StoredPicture
 
 PicturesByClass = dict[str, list[StoredPicture]]
+PictureCheck = Callable[[IndexLine], str]  # raises DataError, or returns a remark or ""
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,7 @@ class DatasetPictures:
     remarks: tuple[str, ...] = ()  # what the user should know, one sentence each
     texts: tuple[StoredPicture, ...] = ()  # lists beside the pictures, such as their boxes
     crop: str = ""  # "boxes", "none" or "before", see `datasets.boxes`; "" if there are no boxes
-    # Called with every picture that was packed: raises DataError, or returns a remark or "".
-    check: Callable[[IndexLine], str] | None = None
+    check: PictureCheck = lambda _: ""  # called with every picture that was packed
 
 
 def group_by_class(

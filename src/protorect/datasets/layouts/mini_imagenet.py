@@ -1,6 +1,8 @@
 """miniImageNet in the forms in which it is distributed."""
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,17 +11,17 @@ from numpy.typing import NDArray
 
 from protorect._utils.tables import read_table
 from protorect._utils.text import on_one_line
-from protorect.datasets.layouts import (
-    DatasetPictures,
-    PicturesByClass,
-    class_folders,
-    mini_imagenet_zips,
-)
+from protorect.datasets.index import IndexLine
+from protorect.datasets.layouts import DatasetPictures, PicturesByClass, class_folders
 from protorect.datasets.pickles import as_text, load_pickled_dict, store_raw
-from protorect.datasets.splits import SPLITS, ClassSplit
+from protorect.datasets.splits import SPLITS, ClassSplit, known_split
 from protorect.errors import DataError
 from protorect.images.archives import list_pictures
 from protorect.images.stored import StoredPicture
+
+PER_CLASS = 600
+SIDE = 84
+_REMEDY = "Get the zips again, or extract them and give the folder of class folders."
 
 
 def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> DatasetPictures:
@@ -27,7 +29,7 @@ def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> Dataset
     tables = [root / f"{name}.csv" for name in SPLITS]
     caches = [root / f"mini-imagenet-cache-{name}.pkl" for name in SPLITS]
     zips = [root / f"{name}.zip" for name in SPLITS]
-    from_zips = partial(mini_imagenet_zips.find_classes, split=split)
+    from_zips = partial(_from_zips, split)
     for read, files in ((_from_tables, tables), (_from_caches, caches), (from_zips, zips)):
         missing = [file.name for file in files if not file.is_file()]
         if not missing:
@@ -87,3 +89,80 @@ def _load_cache(path: Path) -> tuple[NDArray[np.uint8], dict[str, list[int]]]:
         if numbers and not 0 <= min(numbers) <= max(numbers) < len(pixels):
             raise DataError(f"{path}: class {name} has rows beyond its {len(pixels)} pictures.")
     return pixels, rows
+
+
+def _from_zips(split: ClassSplit | None, zips: list[Path], scratch: Path) -> DatasetPictures:
+    """Find the pictures of the zips, which have to be whole: nothing may be missing or twice."""
+    by_class: PicturesByClass = {}
+    unused: list[str] = []
+    for path in zips:
+        found = class_folders.find_classes(path, scratch, split)
+        unused += [f"{path.name}/{name}" for name in found.unused]
+        for name, pictures in found.by_class.items():
+            _check_zip(name, path)
+            _check_names(name, [picture.path.split("/")[-1] for picture in pictures], path)
+            by_class[name] = [replace(one, path=f"{path.name}/{one.path}") for one in pictures]
+    remarks = _check_counts(by_class, zips[0].parent)
+    return DatasetPictures(
+        by_class, tuple(unused), remarks=remarks, check=partial(_check_picture, {})
+    )
+
+
+def _check_zip(name: str, path: Path) -> None:
+    """Raise DataError if the class is not in the zip of its published split."""
+    published = known_split("mini-imagenet")
+    own = [one for one in SPLITS if published is not None and name in published[one]]
+    if own and own != [path.stem]:
+        raise DataError(
+            f"{path}: class {name} belongs to {own[0]}.zip; in few-shot learning a class belongs "
+            f"to one split only. {_REMEDY}"
+        )
+
+
+def _check_names(class_name: str, names: list[str], path: Path) -> None:
+    """Raise DataError if a picture of the class is named after no class, or is there twice."""
+    seen: set[str] = set()
+    for name in names:
+        if not name.startswith(class_name):
+            raise DataError(
+                f"{path}: {class_name}/{name} should have a name that begins with its class, as "
+                f"{class_name}00000005.jpg. {_REMEDY}"
+            )
+        if name in seen:
+            raise DataError(f"{path}: {class_name}/{name} is in it twice. {_REMEDY}")
+        seen.add(name)
+
+
+def _check_counts(by_class: PicturesByClass, root: Path) -> tuple[str, ...]:
+    """Raise DataError if classes differ in their number of pictures; remark on other than 600."""
+    counts = {name: len(pictures) for name, pictures in by_class.items()}
+    if not counts:
+        return ()
+    [(expected, _)] = Counter(counts.values()).most_common(1)
+    others = [name for name, count in counts.items() if count != expected]
+    if others:
+        more = f" ({len(others) - 1} more classes differ)" if others[1:] else ""
+        raise DataError(
+            f"{root}: the number of pictures of class {others[0]} is {counts[others[0]]}, that of "
+            f"the others {expected}{more}; miniImageNet has {PER_CLASS} of each class. {_REMEDY}"
+        )
+    if expected == PER_CLASS:
+        return ()
+    return (f"every class has {expected} pictures; miniImageNet has {PER_CLASS} of each class.",)
+
+
+def _check_picture(paths: dict[str, str], line: IndexLine) -> str:
+    """Raise DataError if a picture has another size; remark on one that is there twice.
+
+    `paths` are those of the pictures packed so far, by SHA-256 of their contents.
+    """
+    if line.problem:
+        return ""
+    if (line.width, line.height) != (SIDE, SIDE):
+        raise DataError(
+            f"{line.path} has {line.width} x {line.height} pixels; the pictures of these zips "
+            f"have {SIDE} x {SIDE}. {_REMEDY}"
+        )
+    first = paths.setdefault(line.sha256, line.path)
+    # ImageNet itself has a few pictures under two names.
+    return "" if first == line.path else f"{line.path} is the same picture as {first}."
