@@ -9,7 +9,7 @@ import pytest
 
 from protorect import LabelingSession
 from protorect.cli import main
-from protorect.embedding.cache import FILE, FeatureCache, user_cache
+from protorect.embedding.cache import _BYTES_IN_USE, FILE, FeatureCache, user_cache
 from protorect.embedding.pipeline import embed_pictures
 from protorect.embedding.sources import load_embedder
 from protorect.errors import DataError
@@ -51,7 +51,7 @@ def test_features_are_not_computed_twice(colors, counting, tmp_path):
     second, _ = embed(colors, counting, tmp_path / "cache")
     assert counting.count == 24
     np.testing.assert_array_equal(first.features, second.features)
-    assert first.contents == second.contents
+    assert first.digests == second.digests
 
 
 def test_features_are_found_by_content_not_by_name(colors, counting, tmp_path):
@@ -74,14 +74,14 @@ def test_a_changed_picture_is_read_again(colors, counting, tmp_path):
     np.testing.assert_array_equal(second.features[0], second.features[16])
 
 
-def test_the_content_of_a_file_changed_a_moment_ago_is_not_remembered(colors, tmp_path):
+def test_the_digest_of_a_file_changed_a_moment_ago_is_not_remembered(colors, tmp_path):
     with FeatureCache(tmp_path / "cache") as cache:
         file = str(colors.pictures / "red" / "0.png")
-        cache.put("network", [], [(file, b"content")])
-        assert cache.known_content(file) is None
+        cache.put("network", [], [(file, b"digest")])
+        assert cache.known_digest(file) is None
         os.utime(file, (time.time() - 100,) * 2)
-        cache.put("network", [], [(file, b"content")])
-        assert cache.known_content(file) == b"content"
+        cache.put("network", [], [(file, b"digest")])
+        assert cache.known_digest(file) == b"digest"
 
 
 def test_an_empty_file_is_filled(colors, counting, tmp_path):
@@ -128,7 +128,6 @@ def change(file, *statements):
         "DROP TABLE files",
         "CREATE TABLE mine (text)",
         "CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM features; END",
-        "PRAGMA user_version = 99",
         "ALTER TABLE features RENAME COLUMN vector TO other",
     ],
 )
@@ -159,7 +158,34 @@ def test_a_damaged_page_is_noticed_and_the_cache_set_aside(colors, counting, tmp
     assert (file.parent / f"{FILE}.damaged-1").exists()
 
 
-def test_a_cache_of_the_first_format_is_set_aside(colors, counting, tmp_path):
+@pytest.mark.parametrize("version", [1, 99])
+def test_a_cache_of_another_version_is_replaced(colors, counting, tmp_path, version):
+    """Two installed versions that are used in turn leave no files behind."""
+    file = tmp_path / "cache" / FILE
+    for count in (24, 48):
+        embed(colors, counting, file.parent)
+        assert counting.count == count
+        change(file, f"PRAGMA user_version = {version}", "CREATE TABLE new (text)")
+    _, problem = embed(colors, counting, file.parent)
+    assert problem == ""
+    embed(colors, counting, file.parent)
+    assert counting.count == 72
+    assert os.listdir(file.parent) == [FILE]
+
+
+def test_a_cache_of_another_version_that_is_in_use_is_left_alone(colors, counting, tmp_path):
+    file = tmp_path / "cache" / FILE
+    with FeatureCache(file.parent) as other:
+        change(file, "PRAGMA user_version = 99")
+        _, problem = embed(colors, counting, file.parent)
+        assert "locked" in problem
+        other.put_bytes("maker", b"digest", b"made")
+        assert other.get_bytes("maker", b"digest") == b"made"
+    assert embed(colors, counting, file.parent)[1] == ""
+    assert os.listdir(file.parent) == [FILE]
+
+
+def test_a_cache_of_the_first_format_is_replaced(colors, counting, tmp_path):
     file = tmp_path / "cache" / FILE
     file.parent.mkdir()
     change(
@@ -169,7 +195,7 @@ def test_a_cache_of_the_first_format_is_set_aside(colors, counting, tmp_path):
         "PRAGMA user_version = 1",
     )
     assert embed(colors, counting, file.parent)[1] == ""
-    assert (file.parent / f"{FILE}.damaged-1").exists()
+    assert os.listdir(file.parent) == [FILE]
 
 
 def test_the_users_own_cache_is_never_refused(colors, counting, monkeypatch, tmp_path):
@@ -202,16 +228,16 @@ def test_a_poisoned_row_is_computed_again(colors, counting, tmp_path, change_of_
     assert counting.count == before
 
 
-def test_a_poisoned_content_of_a_file_is_not_used(tmp_path):
+def test_a_poisoned_digest_of_a_file_is_not_used(tmp_path):
     (tmp_path / "1.png").write_bytes(b"1")
     os.utime(tmp_path / "1.png", (1e9, 1e9))
     file = str(tmp_path / "1.png")
     with FeatureCache(tmp_path / "cache") as cache:
-        cache.put("network", [], [(file, b"content")])
-        assert cache.known_content(file) == b"content"
+        cache.put("network", [], [(file, b"digest")])
+        assert cache.known_digest(file) == b"digest"
     change(tmp_path / "cache" / FILE, "UPDATE files SET content = x'00'")
     with FeatureCache(tmp_path / "cache") as cache:
-        assert cache.known_content(file) is None
+        assert cache.known_digest(file) is None
 
 
 def test_work_continues_without_a_writable_cache(colors, counting, tmp_path):
@@ -238,6 +264,29 @@ def test_it_is_bounded_and_removes_the_oldest_features(tmp_path):
     assert numbers == list(range(100 - len(numbers), 100))
 
 
+def test_thumbnails_alone_are_bounded_too(tmp_path):
+    with FeatureCache(tmp_path, max_bytes=40 * 16384) as cache:
+        for number in range(100):
+            cache.put_bytes("maker", number.to_bytes(32, "big"), bytes(16384))
+        assert cache._run(_BYTES_IN_USE, [()])[0][0] <= 40 * 16384
+        assert cache.get_bytes("maker", (99).to_bytes(32, "big")) == bytes(16384)
+
+
+def test_what_was_used_last_is_kept(tmp_path):
+    names = [number.to_bytes(32, "big") for number in range(40)]
+    with FeatureCache(tmp_path, max_bytes=40 * 16384) as cache:
+        for name in names[:20]:
+            cache.put_bytes("maker", name, bytes(16384))
+        change(tmp_path / FILE, "UPDATE features SET used = used - 3")
+        assert cache.get_bytes("maker", names[0])  # the first row, used again
+        assert cache.get_bytes("other maker", names[1]) is None
+        for name in names[20:]:
+            cache.put_bytes("maker", name, bytes(16384))
+        kept = [name for name in names if cache.get_bytes("maker", name)]
+    assert names[0] in kept
+    assert names[1] not in kept
+
+
 def test_two_connections_at_the_same_time(tmp_path):
     rows = [(number.to_bytes(32, "big"), np.full(3, number, np.float32)) for number in range(2)]
     with FeatureCache(tmp_path) as one, FeatureCache(tmp_path) as two:
@@ -261,10 +310,10 @@ def test_a_relative_path_is_another_file_in_another_folder(tmp_path, monkeypatch
             (tmp_path / name / "1.png").write_bytes(name.encode())
             os.utime(tmp_path / name / "1.png", (1e9, 1e9))
         monkeypatch.chdir(tmp_path / "a")
-        cache.put("network", [], [("1.png", b"content of a")])
-        assert cache.known_content("1.png") == b"content of a"
+        cache.put("network", [], [("1.png", b"digest of a")])
+        assert cache.known_digest("1.png") == b"digest of a"
         monkeypatch.chdir(tmp_path / "b")
-        assert cache.known_content("1.png") is None
+        assert cache.known_digest("1.png") is None
 
 
 @pytest.mark.parametrize("command", ["sort", "label", "extract"])

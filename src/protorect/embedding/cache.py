@@ -1,11 +1,14 @@
-"""A cache of features by the content of a picture, so that they are computed only once.
+"""A cache of features and thumbnails by the content of a picture: they are computed only once.
 
-One SQLite file holds two tables: features by network and content, and the content of each file
-when it was last read, which is valid as long as its size and modification time are the same.
+One SQLite file holds two tables. `features` has what was made of a picture, by what made it (the
+digest of a network, or the name of a kind of thumbnail) and by the SHA-256 of the picture's file.
+`files` has the SHA-256 of each file when it was last read, which is valid as long as the size and
+the modification time of the file are the same.
+
 Several processes may use it at once. What is stored carries a checksum, and is computed again where
-that does not fit. A damaged cache is set aside under another name and a new one is begun; a file
-that is not a cache is refused, never changed. Where a cache cannot be written, everything works
-without it.
+that does not fit. A cache of another version is replaced, since all of it can be computed again. A
+damaged one is set aside under another name and a new one is begun; a file that is not a cache is
+refused, never changed. Where a cache cannot be written, everything works without it.
 """
 
 import os
@@ -37,6 +40,8 @@ _TIMEOUT = 60.0  # seconds to wait for another process
 # A change within the resolution of the file system's clock would not be noticed.
 _MIN_AGE_NS = 2_000_000_000
 _OBJECTS = {"features", "by_use", "files"}
+# `content` is the SHA-256 of a picture's file, `vector` what was made of the picture, `place` the
+# absolute path of a file; `content` in `files` and `vector` have a checksum in front.
 _SET_UP = f"""
 BEGIN IMMEDIATE;
 PRAGMA application_id = {_APPLICATION};
@@ -52,7 +57,8 @@ _BYTES_IN_USE = """
 SELECT (page_count - freelist_count) * page_size
 FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()
 """
-# Both delete the oldest rows of a table; the parameter is the fraction to delete.
+# The parameter is the fraction to delete: of features and thumbnails those least recently used, of
+# the files those whose modification time is the earliest, as it is not known when they were used.
 _EVICT_FEATURES = """
 DELETE FROM features WHERE rowid IN (SELECT rowid FROM features ORDER BY used, rowid
 LIMIT (SELECT CAST(? * count(*) AS INTEGER) + 1 FROM features))
@@ -84,9 +90,10 @@ def cache_folder(cache: str | os.PathLike[str] | bool) -> str | os.PathLike[str]
 
 
 class FeatureCache:
-    """Features by content in a file in `folder`; if that is None, nothing is stored or found.
+    """Features and thumbnails by content, in a file in `folder`; None stores and finds nothing.
 
-    Beyond `max_bytes`, the least recently used features are removed.
+    Beyond `max_bytes`, those that were not used for the longest time are removed; the last use is
+    known to the day.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, max_bytes: int = MAX_BYTES) -> None:
@@ -103,37 +110,40 @@ class FeatureCache:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def known_content(self, file: str) -> bytes | None:
+    def known_digest(self, file: str) -> bytes | None:
         """SHA-256 of a file as it was last read, or None if it is unknown or has changed since."""
         status = file_status(file)
         if status is None:
             return None
         statement = "SELECT content FROM files WHERE place = ? AND size = ? AND changed = ?"
-        rows = self._run(statement, [(_place(file), *status)])
-        return _unsealed(rows[0][0], _place(file), *status) if rows else None
+        rows = self._run(statement, [(_absolute(file), *status)])
+        return _checked(rows[0][0], _absolute(file), *status) if rows else None
 
-    def get(self, network: str, content: bytes) -> NDArray[np.float32] | None:
-        """The features (dim,) of a content, or None if they are not stored."""
-        vector = self.get_bytes(network, content)
+    def get(self, network: str, digest: bytes) -> NDArray[np.float32] | None:
+        """The features (dim,) of a picture by the SHA-256 of its file, or None if not stored."""
+        vector, _ = self._get(network, digest)
         return np.frombuffer(vector, "<f4") if vector and len(vector) % 4 == 0 else None
 
-    def get_bytes(self, maker: str, content: bytes) -> bytes | None:
-        """What else was made of a content, such as its thumbnail, or None if it is not stored."""
-        statement = "SELECT vector FROM features WHERE network = ? AND content = ?"
-        rows = self._run(statement, [(maker, content)])
-        return _unsealed(rows[0][0], maker, content) if rows else None
+    def get_bytes(self, maker: str, digest: bytes) -> bytes | None:
+        """What else was made of a picture, such as its thumbnail, or None if it is not stored.
 
-    def put_bytes(self, maker: str, content: bytes, made: bytes) -> None:
-        """Store what was made of a content."""
-        statement = "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)"
-        self._run(statement, [(maker, content, _sealed(made, maker, content), _today())])
+        Its use is recorded, unlike that of features, which `mark_used` records many at once.
+        """
+        made, used = self._get(maker, digest)
+        if made is not None and used != _today():
+            self.mark_used(maker, [digest])
+        return made
 
-    def mark_used(self, network: str, contents: Iterable[bytes]) -> None:
+    def put_bytes(self, maker: str, digest: bytes, made: bytes) -> None:
+        """Store what was made of a picture."""
+        self._put_all(maker, [(digest, made)])
+
+    def mark_used(self, network: str, digests: Iterable[bytes]) -> None:
         """Record that these features were used today."""
         today = _today()
         self._run(
             "UPDATE features SET used = ? WHERE network = ? AND content = ? AND used < ?",
-            [(today, network, content, today) for content in contents],
+            [(today, network, digest, today) for digest in digests],
         )
 
     def put(
@@ -142,23 +152,32 @@ class FeatureCache:
         features: Sequence[tuple[bytes, Any]],
         files: Sequence[tuple[str, bytes]],
     ) -> None:
-        """Store features (dim,) by content, and the contents of files."""
-        today = _today()
-        self._run(
-            "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)",
-            [
-                (network, content, _sealed(row.astype("<f4").tobytes(), network, content), today)
-                for content, row in features
-            ],
-        )
+        """Store features (dim,) by the digest of their picture's file, and the digests of files."""
+        self._put_all(network, [(digest, row.astype("<f4").tobytes()) for digest, row in features])
         latest = time.time_ns() - _MIN_AGE_NS
         rows = [
-            (_place(file), *status, _sealed(content, _place(file), *status))
-            for file, content in files
+            (_absolute(file), *status, _with_checksum(digest, _absolute(file), *status))
+            for file, digest in files
             if (status := file_status(file)) is not None and status[1] < latest
         ]
-        self._run("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
-        if features or files:
+        self._insert("files", rows)
+
+    def _get(self, maker: str, digest: bytes) -> tuple[bytes | None, object]:
+        """What is stored, or None, and the day of its last use."""
+        statement = "SELECT vector, used FROM features WHERE network = ? AND content = ?"
+        rows = self._run(statement, [(maker, digest)])
+        return (_checked(rows[0][0], maker, digest), rows[0][1]) if rows else (None, None)
+
+    def _put_all(self, maker: str, made: Sequence[tuple[bytes, bytes]]) -> None:
+        today = _today()
+        rows = [
+            (maker, digest, _with_checksum(data, maker, digest), today) for digest, data in made
+        ]
+        self._insert("features", rows)
+
+    def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._run(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?)", rows)
+        if rows:
             self._evict()
 
     def _open(self, file: Path) -> None:
@@ -167,6 +186,7 @@ class FeatureCache:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
+                _remove_other_version(file)
                 self._database = _connect(file)
             except sqlite3.Error as error:
                 if not _is_damage(error):
@@ -205,6 +225,23 @@ class FeatureCache:
             self._run(_EVICT_FILES, [(fraction,)])
 
 
+def _remove_other_version(file: Path) -> None:
+    """Remove a cache that another version of protorect made; sqlite3.Error if it is in use."""
+    if not file.exists():
+        return
+    with closing(sqlite3.connect(file, timeout=_TIMEOUT)) as database:
+        [[version]] = database.execute("PRAGMA user_version")
+        [[application]] = database.execute("PRAGMA application_id")
+        if version == _FORMAT:
+            return
+        if application != _APPLICATION and not (version == 1 and _has_first_format(file)):
+            return
+        # Fails while another process has the cache open, and leaves no log that would be applied
+        # to the new one.
+        database.execute("PRAGMA journal_mode = DELETE")
+    file.unlink()
+
+
 def _connect(file: Path) -> sqlite3.Connection:
     # Several threads use the connection; a lock makes them take turns.
     database = sqlite3.connect(file, timeout=_TIMEOUT, check_same_thread=False)
@@ -213,14 +250,19 @@ def _connect(file: Path) -> sqlite3.Connection:
             database.executescript(_SET_UP)
         [[version]] = database.execute("PRAGMA user_version")
         if version != _FORMAT or _objects(database) != _OBJECTS:
-            raise _damaged("a cache of another version, or changed by another program")
-        database.execute("SELECT network, content, vector, used FROM features LIMIT 0")
-        database.execute("SELECT place, size, changed, content FROM files LIMIT 0")
+            raise _damaged("a cache changed by another program")
+        _check_columns(database)
         database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+        database.execute("SELECT 1 FROM files LIMIT 1").fetchall()  # from now on it is in use
     except sqlite3.Error:
         database.close()
         raise
     return database
+
+
+def _check_columns(database: sqlite3.Connection) -> None:
+    database.execute("SELECT network, content, vector, used FROM features LIMIT 0")
+    database.execute("SELECT place, size, changed, content FROM files LIMIT 0")
 
 
 def _objects(database: sqlite3.Connection) -> set[str]:
@@ -262,8 +304,7 @@ def _has_first_format(file: Path) -> bool:
     """Whether it has the tables of the first format, which had no mark; nothing is written."""
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?immutable=1", uri=True)) as first:
-            first.execute("SELECT network, content, vector, used FROM features LIMIT 0")
-            first.execute("SELECT place, size, changed, content FROM files LIMIT 0")
+            _check_columns(first)
     except sqlite3.Error:
         return False
     return True
@@ -280,15 +321,15 @@ def _set_aside(file: Path) -> None:
             os.rename(f"{file}{suffix}", f"{aside}{suffix}")
 
 
-def _sealed(data: bytes, *key: str | bytes | int) -> bytes:
-    """The data after a checksum of them and of what they are stored under."""
+def _with_checksum(data: bytes, *key: str | bytes | int) -> bytes:
+    """The data, preceded by a CRC-32 of the key and of the data."""
     return struct.pack("<I", zlib.crc32(data, zlib.crc32(repr(key).encode()))) + data
 
 
-def _unsealed(stored: object, *key: str | bytes | int) -> bytes | None:
-    """The data, or None if they are not as they were stored."""
+def _checked(stored: object, *key: str | bytes | int) -> bytes | None:
+    """The data without their checksum, or None if that does not fit."""
     data = stored[4:] if isinstance(stored, bytes) else b""
-    return data if isinstance(stored, bytes) and _sealed(data, *key) == stored else None
+    return data if isinstance(stored, bytes) and _with_checksum(data, *key) == stored else None
 
 
 def file_status(file: str) -> tuple[int, int] | None:
@@ -300,7 +341,7 @@ def file_status(file: str) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
-def _place(file: str) -> bytes:
+def _absolute(file: str) -> bytes:
     """The absolute path: a relative one means another file in another working folder."""
     return os.fsencode(os.path.abspath(file))
 

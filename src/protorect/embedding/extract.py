@@ -1,7 +1,7 @@
 """Extraction: the features of labeled pictures, written to a file or store; resumable."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -16,19 +16,19 @@ from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.backbones.weights import TrainedBackbone
 from protorect.datasets.packed import PackedDataset
+from protorect.datasets.packing import check_every_class
 from protorect.datasets.prepare import check_apart
 from protorect.embedding.cache import FeatureCache, cache_folder
-from protorect.embedding.partial import PartialRows, partial_extraction
-from protorect.embedding.picture_sets import PictureSet, find_folders, open_packed, packed_origin
+from protorect.embedding.partial import partial_extraction
+from protorect.embedding.picture_sets import find_folders, open_packed, packed_origin
 from protorect.embedding.pipeline import (
     PICTURES_PER_BLOCK,
     ROWS_PER_BLOCK,
-    Block,
     embed_at,
     embedded_blocks,
 )
 from protorect.embedding.sources import Embedder, load_embedder
-from protorect.embedding.sources.torch_network import origin_of
+from protorect.embedding.sources.embedder import origin_of
 from protorect.embedding.store import is_extracted
 from protorect.errors import DataError, OptionError
 
@@ -129,50 +129,37 @@ def extract(
             return Extraction(False, 0, made_by["inverted"], found.unreadable)
         blank = np.zeros((1, embedder.size, embedder.size, embedder.channels), np.uint8)
         dim = embedder(blank).shape[1]
-        labels, names = found.labels, found.class_names
-        with closing(unfinished.open_rows(dim, labels, names, made_by, found.groups)) as rows:
+        size = max(ROWS_PER_BLOCK if packed else PICTURES_PER_BLOCK, embedder.block)
+        count = len(found.labels)
+        with (
+            closing(unfinished.open_rows(found, dim, made_by)) as rows,
+            FeatureCache(cache_folder(cache)) as features,
+        ):
             resumed = rows.done.pictures
-            with FeatureCache(cache_folder(cache)) as features:
-                embed_block = partial(embed_at, found.pictures, embedder, features)
-                size = max(ROWS_PER_BLOCK if packed else PICTURES_PER_BLOCK, embedder.block)
-                missing = range(resumed, len(labels))
-                with embedded_blocks(embed_block, missing, size, workers) as blocks:
-                    _append(blocks, rows, len(labels), progress)
-        reasons = dict(rows.done.unreadable)
-        unreadable = {i: f"{found.pictures[i].path}: {reason}" for i, reason in reasons.items()}
-        if problem := _class_without_pictures(found, unreadable):
+            embed_block = partial(embed_at, found.pictures, embedder, features)
+            with embedded_blocks(embed_block, range(resumed, count), size, workers) as blocks:
+                for block in blocks:
+                    rows.append(block)
+                    if progress is not None:
+                        progress(rows.done.pictures, count)
+        class_of = [found.class_names[label] for label in found.labels]
+        unreadable = [
+            (class_of[position], f"{found.pictures[position].path}: {reason}")
+            for position, reason in rows.done.unreadable
+        ]
+        try:
+            check_every_class(Counter(class_of), unreadable)
+        except DataError:
             unfinished.discard()
-            raise DataError(problem)
-        unfinished.finish(rows.done, made_by | {"pictures": found.digest(rows.done.contents)})
-        problems = (*found.unreadable, *unreadable.values())
+            raise
+        unfinished.finish(rows.done, made_by | {"pictures": found.digest(rows.done.digest)})
+        problems = (*found.unreadable, *(problem for _, problem in unreadable))
         return Extraction(True, resumed, made_by["inverted"], problems)
 
 
 def provenance(network: TrainedBackbone, data: PackedDataset, split: str) -> dict[str, Any]:
     """What the features of a split are determined by, except for the precision."""
     preprocessing = network.preprocessing_for(data.mean)
-    described = origin_of(network.backbone, network.digest, preprocessing)
+    backbone = network.backbone
+    described = origin_of(backbone.name, network.digest, backbone.size, preprocessing)
     return described | packed_origin(data, split)
-
-
-def _append(
-    blocks: Iterator[Block], rows: PartialRows, count: int, progress: Progress | None
-) -> None:
-    for block in blocks:
-        rows.append(block)
-        if progress is not None:
-            progress(rows.done.pictures, count)
-
-
-def _class_without_pictures(found: PictureSet, unreadable: Mapping[int, str]) -> str:
-    """A message if no picture of a class could be read, else an empty one."""
-    for label in np.unique(found.labels[list(unreadable)]).tolist():
-        members = np.flatnonzero(found.labels == label).tolist()
-        reasons = [unreadable[i] for i in members if i in unreadable]
-        if len(reasons) < len(members):
-            continue
-        return (
-            f"class {found.class_names[label]} has no readable picture ({len(reasons)} unreadable: "
-            f"{'; '.join(reasons[:3])}). Add at least one .jpg or .png, or remove the folder."
-        )
-    return ""

@@ -1,4 +1,4 @@
-"""Features that are being extracted, until all are done in a folder NAME.partial beside NAME.
+"""An unfinished extraction of the features NAME, kept in the folder NAME.partial beside it.
 
 The folder contains:
 
@@ -6,27 +6,26 @@ The folder contains:
     pictures/       an archive of pictures, uncompressed; removed when the command ends
     store/          the feature store that is being filled, row by row
     progress.json   how many pictures are done, and which of them could not be read
-    shorter/        the store without rows for those; made at the end
+    shorter/        a copy of the store without the rows of unreadable pictures; made at the end
 """
 
 import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from protorect._utils.arrays import save_arrays
 from protorect._utils.documents import read_json
 from protorect._utils.files import write_errors
 from protorect._utils.locks import locked
 from protorect._utils.manifest import MANIFEST
-from protorect.embedding.picture_sets import chained_digest
+from protorect.embedding.picture_sets import PictureSet, chained_digest
 from protorect.embedding.pipeline import Block, check_lengths
 from protorect.embedding.store import (
     FeatureStore,
@@ -41,7 +40,7 @@ _LOCK, _PICTURES, _STORE, _SHORTER = "lock", "pictures", "store", "shorter"
 _PROGRESS, _NEW = "progress.json", ".new"
 _BLOCKS = "blocks.npy"  # of an earlier version, in place of progress.json
 _OWN_NAMES = {_LOCK, _PICTURES, _STORE, _SHORTER, _PROGRESS, "progress" + _NEW, _BLOCKS}
-_SECONDS_BETWEEN_FLUSHES = 1.0  # lost at most when the process is killed
+_SECONDS_BETWEEN_FLUSHES = 1.0  # the most work that is lost when the process is killed
 
 
 class Done(NamedTuple):
@@ -49,7 +48,7 @@ class Done(NamedTuple):
 
     pictures: int = 0  # how many
     unreadable: tuple[tuple[int, str], ...] = ()  # positions and reasons
-    contents: str = ""  # digest of their files
+    digest: str = ""  # of their files, chained
 
     @property
     def rows(self) -> int:
@@ -61,7 +60,7 @@ class Done(NamedTuple):
         return self._replace(
             pictures=block.pictures.stop,
             unreadable=(*self.unreadable, *block.problems.items()),
-            contents=chained_digest(block.contents, self.contents),
+            digest=chained_digest(block.digests, self.digest),
         )
 
     @classmethod
@@ -69,10 +68,10 @@ class Done(NamedTuple):
         """Read what was written for `count` pictures; nothing is done if that is not readable."""
         expected = (range(count + 1), [(range(count), str)], str)
         try:
-            pictures, unreadable, contents = read_json(path, expected)
+            pictures, unreadable, digest = read_json(path, expected)
         except DataError:
             return cls()
-        return cls(pictures, tuple((position, reason) for position, reason in unreadable), contents)
+        return cls(pictures, tuple((position, reason) for position, reason in unreadable), digest)
 
 
 class PartialRows:
@@ -129,28 +128,24 @@ class PartialExtraction:
         self.pictures = self.folder / _PICTURES
         self.store = self.folder / _STORE
 
-    def open_rows(
-        self,
-        dim: int,
-        labels: NDArray[np.int64],
-        class_names: Sequence[str],
-        provenance: dict[str, Any],
-        groups: NDArray[np.int64] | None = None,
-    ) -> PartialRows:
+    def open_rows(self, found: PictureSet, dim: int, provenance: dict[str, Any]) -> PartialRows:
         """The rows of a new store, or of the one that an interrupted extraction has left."""
+        labels, names, groups = found.labels, found.class_names, found.groups
         if (self.store / MANIFEST).exists():
             stored = FeatureStore.open(self.store)
             check_provenance(self.folder, stored.provenance, provenance)
             features: Any = stored.features
-            same_classes = stored.class_names == tuple(class_names)
-            same_labels = np.array_equal(stored.labels, labels)
-            same_groups = np.array_equal(_or_none(stored.groups), _or_none(groups))
-            same = same_labels and same_classes and same_groups
-            if features.shape != (len(labels), dim) or not same:
+            same = (
+                features.shape == (len(labels), dim),
+                stored.class_names == names,
+                np.array_equal(stored.labels, labels),
+                np.array_equal(stored.groups, groups),  # type: ignore[arg-type]  # None, too
+            )
+            if not all(same):
                 raise DataError(f"{self.folder} is damaged. Remove it and extract again.")
         else:
             self.discard()
-            features = create_store(self.store, dim, labels, class_names, provenance, groups)
+            features = create_store(self.store, dim, labels, names, provenance, groups)
         return PartialRows(features, self.folder / _PROGRESS)
 
     def finish(self, done: Done, provenance: dict[str, Any]) -> None:
@@ -161,15 +156,9 @@ class PartialExtraction:
         labels = np.delete(store.labels, unreadable)
         groups = None if store.groups is None else np.delete(store.groups, unreadable)
         if not is_store(self.out):
-            manifest = np.array(json.dumps(provenance))
-            save_arrays(
-                self.out,
-                features=features,
-                labels=labels,
-                class_names=np.array(names),
-                manifest=manifest,
-                **({} if groups is None else {"groups": groups}),
-            )
+            texts = {"class_names": np.array(names), "manifest": np.array(json.dumps(provenance))}
+            of_rows = {} if groups is None else {"groups": groups}
+            save_arrays(self.out, features=features, labels=labels, **texts, **of_rows)
             self.discard()
             return
         finished = self.store
@@ -191,11 +180,6 @@ class PartialExtraction:
         shutil.rmtree(self.store, ignore_errors=True)
 
 
-def _or_none(groups: NDArray[Any] | None) -> NDArray[Any]:
-    """Groups to compare: an empty array if there are none."""
-    return np.empty(0) if groups is None else groups
-
-
 @contextmanager
 def partial_extraction(out: Path) -> Iterator[PartialExtraction]:
     """Give the folder in which `out` is made, to one command at a time."""
@@ -210,17 +194,13 @@ def partial_extraction(out: Path) -> Iterator[PartialExtraction]:
             )
         with locked(folder / _LOCK, out):
             try:
-                _remove_temporary_files(partial)
+                # What a killed command has left half-written.
+                for unfinished in (partial.pictures, folder / _SHORTER):
+                    shutil.rmtree(unfinished, ignore_errors=True)
+                for path in partial.store.glob(".*"):
+                    path.unlink()
                 yield partial
             finally:
                 shutil.rmtree(partial.pictures, ignore_errors=True)
                 if not (partial.store / MANIFEST).exists():  # nothing to resume
                     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_temporary_files(partial: PartialExtraction) -> None:
-    """Remove what a killed command has left half-written."""
-    for folder in (partial.pictures, partial.folder / _SHORTER):
-        shutil.rmtree(folder, ignore_errors=True)
-    for path in partial.store.glob(".*"):
-        path.unlink()

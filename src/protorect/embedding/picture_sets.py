@@ -34,18 +34,18 @@ class PictureSet:
     unreadable: tuple[str, ...] = ()  # pictures that could not be packed, with the reason
     groups: NDArray[np.int64] | None = None  # (n,), equal for near-duplicates
 
-    def digest(self, contents: str = "") -> str:
+    def digest(self, of_files: str = "") -> str:
         """SHA-256 of pictures, labels and class names.
 
-        `contents` is the digest of all files; without it, they are read.
+        `of_files` is the chained digest of all files; without it, they are read.
         """
         if isinstance(self.pictures, np.ndarray):
             return self.origin["pictures"]
-        if not contents:
+        if not of_files:
             with threads(processors()) as map_threads:
-                contents = chained_digest(map_threads(_content, self.pictures))
+                of_files = chained_digest(map_threads(_digest, self.pictures))
         counts = np.bincount(self.labels).tolist()
-        return _sha256([contents, *self.class_names, *map(str, counts)])
+        return _sha256([of_files, *self.class_names, *map(str, counts)])
 
 
 def open_packed(folder: Path, split: str) -> PictureSet:
@@ -86,15 +86,15 @@ def find_folders(root: Path, scratch: Path) -> PictureSet:
     return PictureSet(pictures, labels, tuple(classes), origin, partial(_sampled_mean, pictures))
 
 
-def chained_digest(contents: Iterable[bytes], before: str = "") -> str:
-    """Digest of the contents of files that follow those whose digest was `before`."""
-    digest = before
-    for content in contents:
-        digest = sha256(digest.encode() + content).hexdigest()
-    return digest
+def chained_digest(digests: Iterable[bytes], before: str = "") -> str:
+    """One digest for those of files, which follow files whose common digest was `before`."""
+    chained = before
+    for digest in digests:
+        chained = sha256(chained.encode() + digest).hexdigest()
+    return chained
 
 
-def _content(picture: StoredPicture) -> bytes:
+def _digest(picture: StoredPicture) -> bytes:
     """SHA-256 of a picture's file, b"" if that cannot be read."""
     try:
         with picture.content() as data:

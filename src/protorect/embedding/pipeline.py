@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
     pictures: range  # their positions
     features: NDArray[np.float32]  # (n, dim) of those that could be read
-    contents: Sequence[bytes]  # SHA-256 of each picture's file, b"" if that could not be read
+    digests: Sequence[bytes]  # SHA-256 of each picture's file, b"" if that could not be read
     problems: Mapping[int, str]  # why a picture could not be read, by its position
 
 
@@ -47,7 +47,7 @@ class Embedded:
 
     pictures: tuple[StoredPicture, ...]
     features: NDArray[np.float32]  # (n, dim)
-    contents: tuple[bytes, ...]  # SHA-256 of each picture's file
+    digests: tuple[bytes, ...]  # SHA-256 of each picture's file
     problems: tuple[FailedPicture, ...]  # pictures that could not be read
 
 
@@ -60,7 +60,7 @@ def embed_pictures(
     """Features of pictures; those in the cache are not computed again."""
     count = len(pictures)
     readable: list[int] = []
-    contents: list[bytes] = []
+    digests: list[bytes] = []
     problems: list[FailedPicture] = []
     features = np.empty((0, 0), np.float32)
     embed_block = partial(embed_at, pictures, embedder, cache)
@@ -72,17 +72,17 @@ def embed_pictures(
             if len(block.features):
                 check_lengths(features.shape[1], block.features.shape[1])
                 features[len(readable) :][: len(block.features)] = block.features
-            for position, content in zip(block.pictures, block.contents, strict=True):
+            for position, digest in zip(block.pictures, block.digests, strict=True):
                 if position in block.problems:
                     file, reason = pictures[position].file, block.problems[position]
                     problems.append(FailedPicture(file, reason))
                 else:
                     readable.append(position)
-                    contents.append(content)
+                    digests.append(digest)
             if progress is not None:
                 progress(block.pictures.stop, count)
     read = tuple(pictures[position] for position in readable)
-    return Embedded(read, features[: len(read)], tuple(contents), tuple(problems))
+    return Embedded(read, features[: len(read)], tuple(digests), tuple(problems))
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def embed_at(
     return Block(
         positions,
         np.concatenate(rows) if rows else np.empty((0, 0), np.float32),
-        [one.content for one in found],
+        [one.digest for one in found],
         {position: one.error for position, one in zip(positions, found, strict=True) if one.error},
     )
 
@@ -135,31 +135,31 @@ class _Picture:
     """A picture with its features, its pixels, or the reason why it could not be read."""
 
     file: str
-    content: bytes = b""
+    digest: bytes = b""
     features: Any = None  # (dim,) float32
     pixels: Any = None  # if the features are not in the cache
     error: str = ""
-    opened: bool = True  # the file was read, because its content was not known
+    opened: bool = True  # the file was read, because its digest was not known
 
 
 def _look_up(picture: StoredPicture, embedder: Embedder, cache: FeatureCache) -> _Picture:
     """A picture with its features if they are in the cache, else with its pixels."""
     file = "" if picture.error or picture.in_archive else picture.file
-    content = cache.known_content(file) if file else None
-    features = None if content is None else cache.get(embedder.digest, content)
-    if content is not None and features is not None:
-        return _Picture(file, content, features, opened=False)
-    content = b""
+    digest = cache.known_digest(file) if file else None
+    features = None if digest is None else cache.get(embedder.digest, digest)
+    if digest is not None and features is not None:
+        return _Picture(file, digest, features, opened=False)
+    digest = b""
     try:
         with picture.content() as data:
-            content = hashlib.sha256(data).digest()
-            features = cache.get(embedder.digest, content)
+            digest = hashlib.sha256(data).digest()
+            features = cache.get(embedder.digest, digest)
             if features is not None:
-                return _Picture(file, content, features)
+                return _Picture(file, digest, features)
             decoded = decode(data, embedder.size, embedder.channels)
-            return _Picture(file, content, pixels=decoded.pixels)
+            return _Picture(file, digest, pixels=decoded.pixels)
     except UnreadableError as error:
-        return _Picture(file, content, error=str(error))
+        return _Picture(file, digest, error=str(error))
 
 
 def _compute(pixels: NDArray[np.uint8], embedder: Embedder) -> NDArray[np.float32]:
@@ -183,10 +183,10 @@ def _save(pictures: Sequence[_Picture], network: str, cache: FeatureCache) -> No
     readable = [one for one in pictures if not one.error]
     cache.put(
         network,
-        [(one.content, one.features) for one in readable if one.pixels is not None],
-        [(one.file, one.content) for one in readable if one.opened and one.file],
+        [(one.digest, one.features) for one in readable if one.pixels is not None],
+        [(one.file, one.digest) for one in readable if one.opened and one.file],
     )
-    cache.mark_used(network, [one.content for one in readable if one.pixels is None])
+    cache.mark_used(network, [one.digest for one in readable if one.pixels is None])
 
 
 def _allocate(rows: int, dim: int) -> NDArray[Any]:

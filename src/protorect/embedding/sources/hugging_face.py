@@ -8,11 +8,10 @@ from protorect._utils.parameters import LARGEST_SIZE, parameter
 from protorect.backbones.base import Backbone
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.weights import TrainedBackbone
-from protorect.embedding.sources.options import NetworkOptions
+from protorect.embedding.sources.embedder import NetworkOptions
 from protorect.errors import DataError, needs_extra
 
 DEFAULT_SIZE = 224
-TRUST = "trust_remote_code=true"
 
 
 class HuggingFaceOptions(NetworkOptions):
@@ -60,7 +59,7 @@ def load_hugging_face(name: str, options: HuggingFaceOptions) -> TrainedBackbone
         if own_code and not options.trust_remote_code:
             raise DataError(
                 f"hf:{name} comes with Python code that would have to run. If you trust it, say "
-                f"so: hf:{name}:{TRUST}."
+                f"so: hf:{name}:trust_remote_code=true."
             )
         config, _ = ImageProcessingMixin.get_image_processor_dict(name)
         model, report = AutoModel.from_pretrained(

@@ -4,54 +4,42 @@ Each picture is computed alone: its maps fit the caches, which those of several 
 """
 
 from hashlib import sha256
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protorect.backbones.efficientnet_lite import MEAN, STD, EfficientNetLite
 from protorect.backbones.export import PIXELS, export
+from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.quantized import quantized_network
 from protorect.backbones.registry import BACKBONES
 from protorect.backbones.weights import TrainedBackbone
-from protorect.embedding.sources.embedder import fitted
+from protorect.embedding.sources.embedder import Embedder, digest_of, fitted, origin_of
 from protorect.embedding.sources.session import open_session
-from protorect.embedding.sources.torch_network import origin_of, torch_digest
 
 
-class LiteEmbedder:
+class LiteEmbedder(Embedder):
     """A pretrained network by its name, in the precision "float32" or "int8"."""
 
-    channels, device, block = 3, "cpu", 1
+    channels = 3
 
     def __init__(self, name: str, precision: str) -> None:
         self._name, self._precision = name, precision
         self.size = BACKBONES[name].size
-        model = self._quantized() if precision == "int8" else self._exported()
+        if precision == "int8":
+            model = quantized_network(name).read_bytes()
+            weights = sha256(model).hexdigest()
+            preprocessing = Preprocessing((MEAN,) * 3, (STD,) * 3)
+            self.digest = digest_of(weights, "int8")
+        else:
+            network = TrainedBackbone.load(name)
+            assert isinstance(network.backbone, EfficientNetLite)
+            model = export(network.backbone)
+            weights, preprocessing = network.digest, network.preprocessing
+            self.digest = digest_of(weights, preprocessing, self.size, False)  # as with torch
+        self.origin = origin_of(name, weights, self.size, preprocessing) | {"precision": precision}
         self._session = open_session(model)
-
-    def _quantized(self) -> bytes:
-        model = quantized_network(self._name).read_bytes()
-        digest = sha256(model).hexdigest()
-        self.digest = sha256(f"{digest} int8".encode()).hexdigest()
-        self.origin = {
-            "backbone": self._name,
-            "weights": digest,
-            "size": self.size,
-            "mean": [MEAN] * 3,
-            "std": [STD] * 3,
-            "inverted": False,
-            "precision": "int8",
-        }
-        return model
-
-    def _exported(self) -> bytes:
-        network = TrainedBackbone.load(self._name)
-        assert isinstance(network.backbone, EfficientNetLite)
-        weights, preprocessing = network.digest, network.preprocessing
-        self.digest = torch_digest(weights, preprocessing, self.size, False)
-        self.origin = origin_of(network.backbone, weights, preprocessing) | {"precision": "float32"}
-        return export(network.backbone)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles have the name; they load the network again."""
@@ -62,7 +50,3 @@ class LiteEmbedder:
         pixels = fitted(pictures, self.size)
         rows = [self._session.run(None, {PIXELS: one[None]})[0] for one in pixels]
         return np.concatenate(rows)
-
-    def suited_to(self, _: object) -> Self:
-        """The same network: it was trained on photographs."""
-        return self

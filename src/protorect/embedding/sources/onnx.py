@@ -1,9 +1,8 @@
 """Features by an ONNX file of the user, run by onnxruntime."""
 
-import hashlib
 import re
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from protorect._utils.files import read_errors, sha256_of_file
 from protorect._utils.parameters import LARGEST_SIZE, parameter
 from protorect.backbones.inference import convert
 from protorect.backbones.preprocessing import Preprocessing
-from protorect.embedding.sources.options import NetworkOptions
+from protorect.embedding.sources.embedder import Embedder, NetworkOptions, digest_of, origin_of
 from protorect.embedding.sources.session import open_session
 from protorect.errors import DataError, OptionError
 
@@ -45,10 +44,8 @@ class OnnxOptions(NetworkOptions):
     )
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(Embedder):
     """A network in an ONNX file with its options."""
-
-    device, block = "cpu", 1
 
     def __init__(self, path: Path, options: OnnxOptions) -> None:
         self._path, self._options = path, options
@@ -58,25 +55,13 @@ class OnnxEmbedder:
         mean = _per_channel("mean", options.mean, self.channels)
         std = _per_channel("std", options.std, self.channels)
         self._preprocessing = Preprocessing(mean, std)
-        determined_by = f"{file_digest} {self.size} {mean} {std}"
-        self.digest = hashlib.sha256(determined_by.encode()).hexdigest()
-        self.origin = {
-            "backbone": f"onnx:{path.name}",
-            "weights": file_digest,
-            "size": self.size,
-            "mean": list(mean),
-            "std": list(std),
-            "inverted": False,
-            "precision": "of the file",
-        }
+        self.digest = digest_of(file_digest, self.size, mean, std)
+        origin = origin_of(f"onnx:{path.name}", file_digest, self.size, self._preprocessing)
+        self.origin = origin | {"precision": "of the file"}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles have the path; they read the file again."""
         return type(self), (self._path, self._options)
-
-    def suited_to(self, _: object) -> Self:
-        """The same network: a file does not say whether it expects bright strokes."""
-        return self
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Features (n, dim) of pictures (n, height, width, channels), resized where needed."""

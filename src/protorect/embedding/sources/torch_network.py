@@ -1,21 +1,20 @@
 """Trained backbones, computed by torch on any device."""
 
 import copy
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect.backbones.base import Backbone
 from protorect.backbones.inference import batch_size, embed, optimize
 from protorect.backbones.preprocessing import Preprocessing
 from protorect.backbones.weights import TrainedBackbone
+from protorect.embedding.sources.embedder import Embedder, digest_of, origin_of
 
 
-class TorchEmbedder:
+class TorchEmbedder(Embedder):
     """A trained backbone, optimized for inference on a device in float32 or bfloat16."""
 
     def __init__(self, network: TrainedBackbone, precision: str, device: str) -> None:
@@ -30,9 +29,10 @@ class TorchEmbedder:
 
     def _use(self, preprocessing: Preprocessing) -> None:
         self._preprocessing = preprocessing
-        self.digest = torch_digest(self._weights, preprocessing, self.size, self._bfloat16)
-        self.origin = origin_of(self._network.backbone, self._weights, preprocessing)
-        self.origin["precision"] = "bfloat16" if self._bfloat16 else "float32"
+        self.digest = digest_of(self._weights, preprocessing, self.size, self._bfloat16)
+        name, precision = self._network.backbone.name, "bfloat16" if self._bfloat16 else "float32"
+        origin = origin_of(name, self._weights, self.size, preprocessing)
+        self.origin = origin | {"precision": precision}
 
     def __call__(self, pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Features (n, dim) of pictures (n, height, width, channels), resized where needed."""
@@ -52,20 +52,3 @@ class TorchEmbedder:
         suited = copy.copy(self)
         suited._use(self._network.preprocessing_for(mean()))
         return suited
-
-
-def torch_digest(weights: str, preprocessing: Preprocessing, size: int, bfloat16: bool) -> str:
-    """What identifies the features of a backbone in caches and classifiers."""
-    return hashlib.sha256(f"{weights} {preprocessing} {size} {bfloat16}".encode()).hexdigest()
-
-
-def origin_of(backbone: Backbone, weights: str, preprocessing: Preprocessing) -> dict[str, Any]:
-    """A network with weights of this digest and its preprocessing, as a feature file has them."""
-    return {
-        "backbone": backbone.name,
-        "weights": weights,
-        "size": backbone.size,
-        "mean": list(preprocessing.mean),
-        "std": list(preprocessing.std),
-        "inverted": preprocessing.inverted,
-    }
