@@ -27,7 +27,7 @@ def test_new_samples_are_classified_as_the_unlabeled_ones(name):
     assert (probabilities[known].argmax(dim=-1) == truth[known]).float().mean() > 0.9
 
 
-@pytest.mark.parametrize("shots", [1, 4])
+@pytest.mark.parametrize("shots", [1, 2, 4])
 def test_examples_alone_calibrate_where_there_are_several_per_class(shots):
     support, labels, unlabeled, truth = map(torch.from_numpy, task(shots=shots, spread=1.0))
     rule, scored = fit_calibrated(METHODS["bd-cspn-plus"], support, labels, unlabeled[:0])

@@ -117,11 +117,13 @@ def test_the_unlabeled_samples_expect_a_temperature(shots):
     chosen = METHODS["bd-cspn-plus"]
     scores = chosen(support[None], labels, unlabeled[None])[0]
     none = HeldOut(scores[:0], labels[:0])
-    rows, _ = centered_rows(support, labels, unlabeled)
+    rows = centered_rows(support, labels, unlabeled)
     scale = reference.expected_scale(scores.numpy(), rows.numpy(), 6, shots)
     lead = (scores.max(dim=1).values - scores.mean(dim=1)).mean()
     found = calibrated_temperature(support, labels, unlabeled, scores, none)
-    assert found == pytest.approx(float(lead) / scale * np.exp(calibration.CAUTION), rel=1e-6)
+    assert found == pytest.approx(
+        float(lead) / scale * np.exp(calibration.LOG_TEMPERATURE_MARGIN), rel=1e-6
+    )
     thousandfold = calibrated_temperature(support, labels, unlabeled, 1000 * scores, none)
     assert thousandfold == pytest.approx(1000 * found, rel=1e-6)
 

@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import normalize
 
-from protorect.uncertainty.suggest import diverse_order, without_near_duplicates
+from protorect.uncertainty.suggest import diverse_order, near_duplicates_last
 
 
 def test_a_diverse_choice_has_one_of_every_cluster_first():
@@ -49,4 +49,4 @@ def test_many_known_rows_are_compared_in_blocks():
 
 def test_near_duplicates_come_last_in_their_order():
     rows = torch.tensor([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0], [2.0, 0.0], [-1.0, 0.0]])
-    assert without_near_duplicates(rows).tolist() == [0, 2, 4, 1, 3]
+    assert near_duplicates_last(rows).tolist() == [0, 2, 4, 1, 3]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from protorect.core.unit_rows import evenly_spaced
 from protorect.methods import Method
 from protorect.methods.rules import Rule
 from protorect.uncertainty.calibration import (
@@ -14,12 +15,12 @@ from protorect.uncertainty.calibration import (
     matching_temperature,
     top_probability,
 )
-from protorect.uncertainty.held_out import hold_out, thinned
+from protorect.uncertainty.held_out import hold_out
 from protorect.uncertainty.ood import SimilarityRule, fit_similarity
 
 # Where nothing can be calibrated. The temperature is that of eq. (1) for cosines.
 UNCALIBRATED = Calibration(temperature=0.1, mean=0.0, deviation=1.0)
-_SAMPLES = 2000  # from which the scale of a rule's scores is estimated
+_SCALE_SAMPLES = 2000  # from which the scale of a rule's scores is estimated
 
 
 class Scored(NamedTuple):
@@ -95,6 +96,6 @@ def _score_scale(rule: Rule, temperature: float, unlabeled: Scored) -> float:
     A rule that is not the method's own has scores on another scale: they are cosines, whatever the
     method computes.
     """
-    some = unlabeled.part(thinned(len(unlabeled.features), _SAMPLES))
+    some = unlabeled.part(evenly_spaced(len(unlabeled.features), _SCALE_SAMPLES))
     target = top_probability(some.scores / temperature)
     return temperature / matching_temperature(rule.scores(some.features[None])[0], target)

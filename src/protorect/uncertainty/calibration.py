@@ -1,10 +1,11 @@
 """Calibrated probabilities: softmax(score / temperature), with a temperature for each task.
 
-Two sources say how sharp the scores may be taken:
+The temperature is estimated from two sources:
 
 - The unlabeled samples. Where classes are distinct, the nearest neighbors of a sample are predicted
   as the same class, and all classes are predicted. A linear model of these, chosen on validation
-  classes of other pictures and networks, expects a logarithm of the temperature.
+  classes of other pictures and networks, predicts the logarithm of the temperature relative to the
+  mean lead of the scores: the highest score of a sample minus its mean score.
 - Held-out examples, if there are classes with several: the likelihood of their labels (Guo et al.,
   "On Calibration of Modern Neural Networks", 2017), weighted by how many samples are predicted as
   each class: mistakes on a class that hardly occurs say little about the others.
@@ -21,19 +22,20 @@ import torch
 from torch import Tensor
 
 from protorect.core.functional import predictions
-from protorect.uncertainty.held_out import HeldOut, thinned
+from protorect.core.unit_rows import evenly_spaced
+from protorect.uncertainty.held_out import HeldOut
 from protorect.uncertainty.ood import centered_rows
 
 TEMPERATURES = torch.logspace(1, -3, 400)  # candidates, in units of the mean lead of the scores
-PRIOR = 4.0  # weight of the squared difference to the expected logarithm of the temperature
-# Of the expected log(lead / temperature): a constant, log(classes / 5), the entropy of the
-# predictions, the log-odds of the neighbors' agreement, log(examples per class).
+PRIOR_WEIGHT = 4.0  # factor of the squared difference to the expected logarithm of the temperature
+# Factors of the linear model of log(lead / temperature), for these inputs: 1, log(classes / 5), the
+# entropy of the predictions, the log-odds of the neighbors' agreement, log(examples per class).
 MODEL = (-0.68, 0.7, 0.35, 0.75, 0.25)
-CAUTION = 0.08  # added to the logarithm of the temperature where no example can be held out
-_TYPICAL = 0.9, 1.2  # entropy and log-odds where there are too few unlabeled samples
-_NEIGHBORS = 3
-_ADDED = 0.3  # to the predicted samples of every class, relative to their mean
-_PER_CLASS = 15  # samples among which neighbors are searched: as many as in the model's tasks
+LOG_TEMPERATURE_MARGIN = 0.08  # added to log(temperature) where no example can be held out
+_DEFAULT_STATISTICS = 0.9, 1.2  # entropy and log-odds if there are too few unlabeled samples
+_NEIGHBORS = 3  # nearest ones whose predictions are compared with that of a sample
+_PSEUDO_COUNT = 0.3  # added to the predictions of every class, relative to their mean number
+_SEARCHED_PER_CLASS = 15  # samples searched for neighbors: as many as in the model's tasks
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def calibrated_temperature(
     expected = sum(factor * value for factor, value in zip(model, values, strict=True))
     lead = mean_lead(known)
     if not len(held_out.labels):
-        return lead * math.exp(CAUTION - expected)
+        return lead * math.exp(LOG_TEMPERATURE_MARGIN - expected)
     # The held-out examples were classified with one example less.
     ways = scores.shape[1]
     fewer = model[-1] * (math.log(max(len(labels) / ways - 1, 0.5)) - values[-1])
@@ -82,11 +84,11 @@ def calibrated_temperature(
 def model_values(
     support: Tensor, labels: Tensor, unlabeled: Tensor, scores: Tensor
 ) -> tuple[float, ...]:
-    """What the factors of the model belong to."""
-    ways, statistics = scores.shape[1], _TYPICAL
+    """Inputs of the linear model, in the order of `MODEL`."""
+    ways, statistics = scores.shape[1], _DEFAULT_STATISTICS
     if len(unlabeled) >= 2 * ways:
-        some = thinned(len(unlabeled), _PER_CLASS * ways)
-        rows, _ = centered_rows(support, labels, unlabeled[some])
+        some = evenly_spaced(len(unlabeled), _SEARCHED_PER_CLASS * ways)
+        rows = centered_rows(support, labels, unlabeled[some])
         predicted = predictions(scores[some])
         statistics = prediction_entropy(predicted, ways), neighbor_agreement(rows, predicted)
     return 1.0, math.log(ways / 5), *statistics, math.log(len(labels) / ways)
@@ -109,7 +111,9 @@ def neighbor_agreement(rows: Tensor, predicted: Tensor) -> float:
 def label_weights(labels: Tensor, predicted: Tensor, ways: int) -> Tensor:
     """Weights (n,) of held-out labels, 1 on average, by the shares of the predicted classes."""
     counts, mean = predicted.bincount(minlength=ways), max(len(predicted), 1) / ways
-    weights = ((counts + _ADDED * mean) / labels.bincount(minlength=ways).clamp_min(1))[labels]
+    weights = ((counts + _PSEUDO_COUNT * mean) / labels.bincount(minlength=ways).clamp_min(1))[
+        labels
+    ]
     return weights / weights.mean()
 
 
@@ -119,7 +123,7 @@ def fit_temperature(held_out: HeldOut, weights: Tensor, expected: float, lead: f
     def loss(temperature: float) -> float:
         logs = torch.log_softmax(held_out.scores / temperature, dim=-1)
         likelihood = float(weights.to(logs) @ logs.gather(1, held_out.labels[:, None])[:, 0])
-        return PRIOR * math.log(temperature / expected) ** 2 - likelihood
+        return PRIOR_WEIGHT * math.log(temperature / expected) ** 2 - likelihood
 
     return min(candidates(lead), key=loss)
 
@@ -145,5 +149,5 @@ def top_probability(logits: Tensor) -> float:
 
 
 def mean_lead(scores: Tensor) -> float:
-    """By how much the highest score of a sample is above its mean score, on average."""
+    """The mean lead: the highest score of a sample minus its mean score, on average."""
     return float((scores.amax(dim=-1) - scores.mean(dim=-1)).mean().clamp_min(1e-6))

@@ -54,7 +54,7 @@ def classify(
     """Label samples together, with the probability of each label and an out-of-distribution score.
 
     The examples are `support` (n_support, dim) with `labels` (n_support,), positions 0 .. ways - 1
-    of the classes; `unlabeled` (n, dim) has at least one row. `name` is that of a method, or None
+    of the classes; `unlabeled` is (n, dim). `name` is that of a method, or None
     for one that suits the number of unlabeled samples. `unknown` (m, dim) are samples that are
     known to belong to none of the classes, and not among the unlabeled ones: they sharpen the
     out-of-distribution scores.

@@ -1,7 +1,8 @@
 """Held-out examples: each is classified once without its label, as one of the unlabeled samples.
 
 A class keeps at least one example, so the only example of a class is never held out. A method that
-has one example less is slightly worse, so what these examples show is cautious.
+has one example less is slightly worse, so the accuracy estimated from them is slightly
+pessimistic.
 """
 
 from collections import Counter, defaultdict
@@ -10,11 +11,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from protorect.core.unit_rows import evenly_spaced
 from protorect.methods import Method
 
 TASKS = 8  # approximate maximum number of tasks, each with some examples held out
-ENOUGH = 400  # held-out examples; of many more, only some are
-_UNLABELED, _PER_CLASS = 600, 15  # at most so many unlabeled samples are in a task
+MAX_HELD_OUT = 400  # approximate maximum number of held-out examples
+_MAX_UNLABELED = 600  # unlabeled samples in a task
+_UNLABELED_PER_CLASS = 15  # that maximum per class, if it is more
 
 
 class HeldOut(NamedTuple):
@@ -27,30 +30,26 @@ class HeldOut(NamedTuple):
 def hold_out(method: Method, support: Tensor, labels: Tensor, unlabeled: Tensor) -> HeldOut:
     """Classify examples of the support set (n_support, dim) without their labels.
 
-    They are added to the unlabeled samples (n, dim), of which some suffice, as do some of very many
-    examples.
+    They are classified together with the unlabeled samples (n, dim). Of very many unlabeled samples
+    or examples only some are used.
     """
     ways = int(labels.max()) + 1
-    unlabeled = unlabeled[thinned(len(unlabeled), max(_UNLABELED, _PER_CLASS * ways))]
+    maximum = max(_MAX_UNLABELED, _UNLABELED_PER_CLASS * ways)
+    unlabeled = unlabeled[evenly_spaced(len(unlabeled), maximum)]
     parts = [HeldOut(support.new_empty(0, ways), labels[:0])]
     groups = _groups(labels)
-    most = max(1, round(len(groups) * ENOUGH / max(1, sum(map(len, groups)))))
-    for group in groups[thinned(len(groups), most)]:
+    max_groups = max(1, round(len(groups) * MAX_HELD_OUT / max(1, sum(map(len, groups)))))
+    for group in groups[evenly_spaced(len(groups), max_groups)]:
         is_held_out = torch.zeros(len(labels), dtype=torch.bool)
         is_held_out[group] = True
         task = support[~is_held_out][None], labels[~is_held_out]
         query = torch.cat([support[is_held_out].to(unlabeled.dtype), unlabeled])[None]
-        if len(unlabeled) or method.has_rule:
+        if len(unlabeled):
             scores = method(*task, query)[0]
-        else:  # all samples to come are new ones, and these have scores of another scale
+        else:  # later samples are scored by the rule of the examples alone
             scores = method.fit(*task).rule.scores(query)[0]
         parts.append(HeldOut(scores[: len(group)], labels[is_held_out]))
     return HeldOut(*(torch.cat(column) for column in zip(*parts, strict=True)))
-
-
-def thinned(count: int, most: int) -> slice:
-    """At most so many of `count` samples, evenly spaced."""
-    return slice(None, None, max(1, -(-count // most)))
 
 
 def _groups(labels: Tensor) -> list[list[int]]:

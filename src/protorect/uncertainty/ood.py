@@ -1,12 +1,14 @@
 """Similarity of samples to the classes, for out-of-distribution scores.
 
-The cosine with a prototype after the mean of all samples, the unlabeled ones included, has been
-subtracted: what all pictures of a set have in common says nothing about the classes, and samples of
-no class are rather on the other side. The most similar unlabeled samples of a class join its
-prototype: few examples show only a part of what a class looks like. A part of the similarity is
-that of the nearest neighbors, because distractors are often similar to each other. Two things lower
-it: a plain cosine with the class means far below that of the unlabeled samples, and samples nearby
-that are known to be of no class.
+The similarity is the highest cosine with a prototype, after the mean of all samples, labeled and
+unlabeled, has been subtracted: what all pictures have in common says nothing about the classes.
+
+- The unlabeled samples most similar to a class join its prototype, because few examples show only a
+  part of what a class looks like.
+- A part of a sample's similarity is that of its nearest neighbors, because distractors are often
+  similar to each other.
+- The similarity is lower if the plain cosine, without centering, is much lower than is usual among
+  the unlabeled samples, or if a sample known to be of no class is near.
 """
 
 from dataclasses import dataclass, replace
@@ -17,22 +19,23 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from protorect.core.functional import Features, membership
-from protorect.core.unit_rows import RawRows
-from protorect.methods.bd_cspn_plus import square_roots
+from protorect.core.power_transform import has_no_negatives, square_roots
+from protorect.core.unit_rows import RawRows, evenly_spaced
 from protorect.methods.rules import Rule, in_blocks
-from protorect.uncertainty.held_out import thinned
 
-NEIGHBORS = 10
+NEIGHBORS = 10  # nearest ones of a sample
 OWN_WEIGHT = 0.4  # of a sample itself in its similarity; the rest is its neighbors'
-JOINING = 8  # unlabeled samples that join a prototype, at most half of those nearest to it
-FAR_WEIGHT = 5.0  # of what the plain cosine lacks
-_FAR = 2.5  # deviations below the median plain cosine at which that begins
+MAX_JOINING = 8  # unlabeled samples that join a prototype; at most half of those nearest to it
+SHORTFALL_WEIGHT = 5.0  # factor of the difference between the floor and a lower plain cosine
+_FLOOR_DEVIATIONS = 2.5  # of the floor, below the median plain cosine of the unlabeled samples
 # Factors of the deviation of the similarities of samples of the classes: their distribution has a
 # longer lower tail than a normal one.
-_CAUTION, _FEW = 1.15, 8.0  # of examples: a constant, plus some over their number
-_CAUTION_ONE = 1.8  # of the unlabeled samples, with one example per class
-_ROWS, _PER_CLASS = 500, 15  # at most so many unlabeled samples are searched for neighbors
-_SAME = 1 - 1e-6  # the cosine of a sample with itself, but for rounding
+_DEVIATION_FACTOR = 1.15  # if it is that of many examples
+_SMALL_SAMPLE_TERM = 8.0  # over the number of examples, added to that factor
+_ONE_SHOT_FACTOR = 1.8  # with one example per class, if it is that of the unlabeled samples
+_MAX_SEARCHED = 500  # unlabeled samples among which neighbors are searched
+_SEARCHED_PER_CLASS = 15  # that maximum per class, if it is more
+_IDENTICAL_COSINE = 1 - 1e-6  # of a sample with itself, allowing for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,7 @@ class SimilarityRule(Rule):
 
     prototypes: Annotated[Tensor, "tasks ways dim"]  # of unit length, centered
     plain_prototypes: Annotated[Tensor, "tasks ways dim"]  # of unit length, not centered
-    floor: Annotated[Tensor, "tasks"]  # of the plain cosine; what is below it lacks something
+    floor: Annotated[Tensor, "tasks"]  # a plain cosine below it lowers the similarity
     center: Annotated[Tensor, "tasks dim"]
     neighbors: Annotated[Tensor, "tasks neighbors dim"]  # unlabeled samples, likewise
     values: Annotated[Tensor, "tasks neighbors"]  # their similarities without their neighbors'
@@ -52,12 +55,16 @@ class SimilarityRule(Rule):
         return in_blocks(self._similarity, RawRows.of(samples).rows)
 
     def _similarity(self, samples: Tensor) -> Tensor:
-        unit = unit_rows(samples, self.square_root)
-        rows = normalize(unit - self.center.unsqueeze(1), dim=-1)
+        unit = normalized(samples, self.square_root)
+        rows = self.centered(unit)
         similarity = self.of_rows(rows, rows @ self.prototypes.mT)
         plain = (unit @ self.plain_prototypes.mT).amax(dim=-1)
-        lacking = (self.floor.unsqueeze(-1) - plain).clamp_min(0)
-        return (similarity - FAR_WEIGHT * lacking).unsqueeze(-1)
+        shortfall = (self.floor.unsqueeze(-1) - plain).clamp_min(0)
+        return (similarity - SHORTFALL_WEIGHT * shortfall).unsqueeze(-1)
+
+    def centered(self, unit: Tensor) -> Tensor:
+        """Samples (tasks, n, dim) that are `normalized`, minus the center, of unit length again."""
+        return normalize(unit - self.center.unsqueeze(1), dim=-1)
 
     def of_rows(self, rows: Tensor, cosines: Tensor) -> Tensor:
         """Similarities (tasks, n) of centered rows, from their cosines with the prototypes."""
@@ -66,7 +73,7 @@ class SimilarityRule(Rule):
             return own
         near = rows @ self.neighbors.mT
         nearest = near.topk(min(NEIGHBORS + 1, near.shape[-1]), dim=-1)
-        valid = nearest.values <= _SAME  # a sample is not its own neighbor
+        valid = nearest.values <= _IDENTICAL_COSINE  # a sample is not its own neighbor
         valid &= valid.cumsum(dim=-1) <= NEIGHBORS
         values = self.values.unsqueeze(1).expand_as(near).gather(-1, nearest.indices) * valid
         means = values.sum(dim=-1) / valid.sum(dim=-1).clamp_min(1)
@@ -78,7 +85,7 @@ class SimilarityRule(Rule):
         if not self.unknown.shape[1]:
             return own
         nearest = (rows @ self.unknown.mT).amax(dim=-1).clamp_min(0)
-        # Less of it where the class is nearer: samples of no class may be very like a class.
+        # Less of it where the class is nearer: samples of no class may be similar to a class.
         share = ((1 - own) / (1 - nearest).clamp_min(1e-6)).clamp(0, 1)
         return own - share * nearest
 
@@ -92,22 +99,31 @@ def fit_similarity(
     known to be of no class: they are neighbors, too, but join no prototype.
     """
     ways = int(labels.max()) + 1
-    some = unlabeled[thinned(len(unlabeled), max(_ROWS, _PER_CLASS * ways))]
-    unknown = some[:0] if unknown is None else unknown[thinned(len(unknown), _ROWS)].to(some.dtype)
-    rows, rule = centered_rows(support, labels, torch.cat([some, unknown]), unknown)
+    some = unlabeled[evenly_spaced(len(unlabeled), max(_MAX_SEARCHED, _SEARCHED_PER_CLASS * ways))]
+    unknown = some[:0] if unknown is None else unknown[evenly_spaced(len(unknown), _MAX_SEARCHED)]
+    unknown = unknown.to(some.dtype)
+    neighbors = torch.cat([some, unknown])
+    rule = rule_without_neighbors(support, labels, neighbors, unknown)
+    rows = rule.centered(normalized(neighbors[None], rule.square_root))[0]
     rule = replace(rule, prototypes=_rectified(rule.prototypes, rows[: len(some)]))
     values = rule.own_similarity(rows[None], rows @ rule.prototypes.mT)
     rule = replace(rule, neighbors=rows[None], values=values)
     return rule, *_distribution(rule, support, labels)
 
 
-def centered_rows(
+def centered_rows(support: Tensor, labels: Tensor, unlabeled: Tensor) -> Tensor:
+    """The unlabeled samples (n, dim), centered as they are to compute similarities."""
+    rule = rule_without_neighbors(support, labels, unlabeled)
+    return rule.centered(normalized(unlabeled[None], rule.square_root))[0]
+
+
+def rule_without_neighbors(
     support: Tensor, labels: Tensor, unlabeled: Tensor, unknown: Tensor | None = None
-) -> tuple[Tensor, SimilarityRule]:
-    """The unlabeled samples (n, dim), centered, and the rule without any neighbors."""
+) -> SimilarityRule:
+    """The rule of `fit_similarity` without neighbors; no unlabeled sample joined a prototype."""
     ways, parts = int(labels.max()) + 1, [support.to(unlabeled.dtype), unlabeled]
-    square_root = torch.tensor([all(bool((part >= 0).all()) for part in parts)])
-    unit_support, unit = (unit_rows(part[None], square_root)[0] for part in parts)
+    square_root = has_no_negatives(*(part[None] for part in parts))
+    unit_support, unit = (normalized(part[None], square_root)[0] for part in parts)
     center, floor = torch.zeros_like(unit_support[:1]), torch.full_like(unit_support[:1, 0], -1)
     members = membership(labels, ways).mT.to(unit.dtype)
     means = members @ unit_support / members.sum(dim=-1, keepdim=True)
@@ -115,19 +131,18 @@ def centered_rows(
     if len(unlabeled) >= 2 * ways:  # fewer would have a mean of their own
         center = torch.cat([unit_support, unit]).mean(dim=0, keepdim=True)
         median, deviation = _upper_half((unit @ plain_prototypes.T).amax(dim=-1))
-        floor = floor.new_tensor([median - _FAR * deviation])
+        floor = floor.new_tensor([median - _FLOOR_DEVIATIONS * deviation])
     unknown = unlabeled[:0] if unknown is None else unknown.to(unlabeled.dtype)
-    rule = SimilarityRule(
+    return SimilarityRule(
         normalize(means - center, dim=-1)[None],
         plain_prototypes[None],
         floor,
         center,
         unlabeled[None, :0],
         unlabeled[None, :0, 0],
-        normalize(unit_rows(unknown[None], square_root) - center, dim=-1),
+        normalize(normalized(unknown[None], square_root) - center, dim=-1),
         square_root,
     )
-    return normalize(unit - center, dim=-1), rule
 
 
 def _rectified(prototypes: Tensor, rows: Tensor) -> Tensor:
@@ -137,12 +152,12 @@ def _rectified(prototypes: Tensor, rows: Tensor) -> Tensor:
     joined = prototypes.clone()
     for way in range(prototypes.shape[1]):
         members = (label == way).nonzero().flatten()
-        most = min(JOINING, len(members) // 2)
+        most = min(MAX_JOINING, len(members) // 2)
         joined[0, way] += rows[members[best[members].argsort(descending=True)[:most]]].sum(dim=0)
     return normalize(joined, dim=-1)
 
 
-def unit_rows(samples: Tensor, square_root: Tensor) -> Tensor:
+def normalized(samples: Tensor, square_root: Tensor) -> Tensor:
     """Samples (tasks, n, dim), or their square roots, of unit length."""
     return normalize(square_roots(samples, square_root) if square_root.any() else samples, dim=-1)
 
@@ -150,7 +165,7 @@ def unit_rows(samples: Tensor, square_root: Tensor) -> Tensor:
 def _distribution(rule: SimilarityRule, support: Tensor, labels: Tensor) -> tuple[float, float]:
     """Mean and deviation of the similarity of samples of the classes.
 
-    Of the examples, each left out of its class mean; or, with one example per class, of the more
+    Of the examples, each held out of its class mean; or, with one example per class, of the more
     similar half of the unlabeled samples and its mirror image, as there may be distractors.
     """
     dtype, ways = rule.prototypes.dtype, rule.prototypes.shape[1]
@@ -158,7 +173,7 @@ def _distribution(rule: SimilarityRule, support: Tensor, labels: Tensor) -> tupl
     shots = members.sum(dim=0)
     several = (shots > 1)[labels]
     if int(several.sum()) > ways:
-        unit = unit_rows(support[None].to(dtype), rule.square_root)[0]
+        unit = normalized(support[None].to(dtype), rule.square_root)[0]
         sums = members.T.to(dtype) @ unit
         others = (sums[labels] - unit)[several] / (shots[labels][several] - 1)[:, None]
         rows = normalize(unit[several] - rule.center, dim=-1)
@@ -167,10 +182,10 @@ def _distribution(rule: SimilarityRule, support: Tensor, labels: Tensor) -> tupl
         similarity = rule.of_rows(rows[None], cosines[None])[0]
         mean, deviation = float(similarity.mean()), float(similarity.std())
         # Few samples say little about their deviation.
-        factor = _CAUTION + _FEW / len(similarity)
+        factor = _DEVIATION_FACTOR + _SMALL_SAMPLE_TERM / len(similarity)
     elif rule.neighbors.shape[1] >= 2:
         similarity = rule.of_rows(rule.neighbors, rule.neighbors @ rule.prototypes.mT)[0]
-        (mean, deviation), factor = _upper_half(similarity), _CAUTION_ONE
+        (mean, deviation), factor = _upper_half(similarity), _ONE_SHOT_FACTOR
     else:
         return 0.0, 1.0
     return mean, max(factor * deviation, 1e-3)
