@@ -262,7 +262,7 @@ def test_many_similar_samples_are_not_confused():
 
 def test_a_method_object_is_saved_by_its_name(tmp_path):
     X, y, unlabeled, new = task()
-    chosen = METHODS["bd-cspn"].with_options(z=3)
+    chosen = METHODS["bd-cspn"].with_options(z=4).with_options(z=3)
     original = FewShotClassifier(chosen).fit(X, y, X_unlabeled=unlabeled)
     original.save(tmp_path / "clf.safetensors")
     loaded = FewShotClassifier.load(tmp_path / "clf.safetensors")

@@ -39,8 +39,8 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator, ABC):
             (n_support,), their labels: strings, whole numbers, or anything hashable in a list.
         X_unlabeled
             (n_unlabeled, n_features), the features to label, or None. Computations are in its
-            floating type, as it is usually much larger than X. With few rows per class they may
-            lower the accuracy.
+            floating type, as it is usually much larger than X. Learning from it may lower the
+            accuracy if it has only a few rows per class.
         """
         self._check_parameters()
         X, y = validate_data(self, to_array(X), as_labels(y), dtype=(np.float64, np.float32))
@@ -145,7 +145,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 
 def blocks_of_rows(X: Array, dtype: np.dtype[Any]) -> Iterator[tuple[slice, Tensor]]:
-    """Rows (1, n, n_features) of X in this type, a bounded number at once, and their places.
+    """Blocks (1, n, n_features) of the rows of X in this type, each after its rows as a slice.
 
     They are copied to a small buffer. Products are rounded depending on memory layout, so this also
     gives equal features equal scores.

@@ -81,8 +81,8 @@ class FewShotClassifier(TransductiveClassifier):
         X = self._checked(X)
         dtype = np.result_type(X, self._known.scores.numpy())
         found = torch.empty(len(X), dtype=torch.float64)
-        for place, block in blocks_of_rows(X, dtype):
-            found[place] = self.rule_.ood_scores(Scored(block[0], block[0, :, :0]))
+        for rows, block in blocks_of_rows(X, dtype):
+            found[rows] = self.rule_.ood_scores(Scored(block[0], block[0, :, :0]))
         return np.asarray(found.numpy())
 
     def _saved_parameters(self) -> dict[str, Any]:
@@ -107,11 +107,11 @@ class FewShotClassifier(TransductiveClassifier):
     def _scores(self, X: Array) -> Tensor:
         dtype = np.result_type(X, self._known.scores.numpy())
         scores = torch.from_numpy(np.empty((len(X), self._known.scores.shape[1]), dtype))
-        for place, block in blocks_of_rows(X, dtype):
+        for rows, block in blocks_of_rows(X, dtype):
             found, new = self._known.find(block[0].numpy())
             if new.any():
-                scores[place] = self.rule_.new_scores(block)
-            scores[place][~new] = found.to(scores.dtype)
+                scores[rows] = self.rule_.new_scores(block)
+            scores[rows][~new] = found.to(scores.dtype)
         return scores
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -34,9 +34,9 @@ class KnownSamples:
         hashes = _hashes(samples)
         if not len(self.hashes):
             return self.scores, torch.ones(len(samples), dtype=torch.bool)
-        places = torch.searchsorted(self.hashes, hashes).clamp_(max=len(self.hashes) - 1)
-        new = self.hashes[places] != hashes
-        return self.scores[self.order[places[~new]]], new
+        positions = torch.searchsorted(self.hashes, hashes).clamp_(max=len(self.hashes) - 1)
+        new = self.hashes[positions] != hashes
+        return self.scores[self.order[positions[~new]]], new
 
 
 def _hashes(samples: Array) -> Tensor:

@@ -67,7 +67,7 @@ class CSPN(TransductiveClassifier):
         if not len(unlabeled):
             prototypes = functional.basic_prototypes(support, codes, ways)
         else:
-            if support.dtype != query.dtype:  # the norm may be out of its range
+            if support.dtype != query.dtype:  # normalized first: float32 may not hold its norm
                 support = functional.normalize(support).to(query.dtype)
             rectified = functional.rectify(support, codes, query, ways, self._options())
             prototypes, shift = rectified.prototypes, rectified.shift
@@ -80,8 +80,8 @@ class CSPN(TransductiveClassifier):
         prototypes = torch.tensor(self.prototypes_.astype(dtype))[None]
         shift = torch.tensor(self.shift_.astype(dtype))[None]
         scores = prototypes.new_empty(len(X), prototypes.shape[1])
-        for place, block in blocks_of_rows(X, dtype):
-            scores[place] = UnitRows.of(block).shifted_cosines(shift, prototypes)[1][0]
+        for rows, block in blocks_of_rows(X, dtype):
+            scores[rows] = UnitRows.of(block).shifted_cosines(shift, prototypes)[1][0]
         return scores
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from helpers.clusters import clusters
 from protorect._utils.checkpoint import load_tensors, save_tensors
 from protorect.errors import DataError, OptionError
-from protorect.estimators.prototypes import BDCSPN, CSPN
+from protorect.estimators.bd_cspn import BDCSPN, CSPN
 from reference.rectification import rectify_episode
 
 CHOICES = [
@@ -58,7 +58,7 @@ def same(first, second):
 # checks run. They never pass X_unlabeled, so they are run once more with X in its place.
 CHECKS = """
 from sklearn.utils.estimator_checks import check_estimator
-from protorect.estimators.prototypes import BDCSPN, CSPN
+from protorect.estimators.bd_cspn import BDCSPN, CSPN
 
 class WithUnlabeled(BDCSPN):
     def fit(self, X, y):
@@ -543,7 +543,7 @@ def test_only_a_fitted_classifier_is_saved(tmp_path):
 LARGE_QUERY_SET = """
 import resource
 import numpy as np
-from protorect.estimators.prototypes import BDCSPN
+from protorect.estimators.bd_cspn import BDCSPN
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
