@@ -117,6 +117,20 @@ def test_unknown_examples_sharpen_the_scores_also_of_a_saved_classifier(colors, 
     assert [(row.folder, row.familiarity) for row in only] == [("_unknown", 0.0)] * 2
 
 
+@pytest.mark.parametrize("method", protorect.METHODS)
+def test_copies_of_examples_alone_are_no_samples_for_any_method(colors, method):
+    pink = colors.add_pink()
+    known = list((colors.examples / "red").iterdir())
+    made = protorect.ImageClassifier.from_examples(
+        {"red": known, "blue": list((colors.examples / "blue").iterdir()), "_unknown": pink[:2]},
+        source=colors.weights,
+        method=method,
+    )
+    folders = [row.folder for row in made.predict([*pink[:2], known[0]])]
+    assert sorted(folders) == ["_unknown", "_unknown", "red"]
+    assert [row.folder for row in made.predict(known[:1])] == ["red"]
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_copies_and_pickles_predict_the_same(colors, precision, copied):

@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -277,6 +278,26 @@ def test_the_same_act_id_is_one_act_also_after_opening_again(colors):
         once_more = session.label([ids[RED]], "red", act_id="a1")
         assert (once_more.act, once_more.changed) == (first.act, first.changed)
         assert session.state().revision == revision
+
+
+def test_the_same_act_id_twice_at_the_same_time_is_published_once(session, monkeypatch):
+    both, act, events = threading.Barrier(2), session._engine.act, []
+
+    def act_together(*given, **options):
+        with suppress(threading.BrokenBarrierError):  # if the other one waits for the lock
+            both.wait(0.5)
+        return act(*given, **options)
+
+    monkeypatch.setattr(session._engine, "act", act_together)
+    session.subscribe(events.append)
+    label = partial(session.label, [1], "a", act_id="a1")
+    threads = [threading.Thread(target=label) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [event.kind for event in events if event.kind == "change"] == ["change"]
+    assert session.state().undo == 1
 
 
 def test_a_picture_labeled_by_somebody_else_is_a_conflict(session):

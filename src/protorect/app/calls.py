@@ -9,12 +9,11 @@ from starlette.responses import JSONResponse, Response
 from protorect._utils.documents import COUNT
 from protorect.errors import OptionError
 from protorect.labeling.exports import FORMATS
+from protorect.labeling.listing import MOST_IDS, ORDERS
 from protorect.labeling.session import LabelingSession
 
-MOST_IDS = 500  # pictures that may be asked for by number in one call
 MOST_ROWS = 1000  # rows of one answer
 IDS = [COUNT]
-ORDERS = ("sure", "unsure", "useful", "name")
 STATUSES = ("example", "accepted", "proposed", "unsure", "unknown")
 _ACT = {"act_id?": {str, None}, "revision?": {COUNT, None}}
 
@@ -42,6 +41,13 @@ class Call:
     body: Any = None  # a description as of `_utils.documents`
     media: str = "application/json"
 
+    def answer(self, session: LabelingSession, *given: Any, **parameters: Any) -> Response:
+        """The answer of the session as a response."""
+        answer = self.run(session, *given, **parameters)
+        if isinstance(answer, Response):
+            return answer
+        return JSONResponse(answer.json() if hasattr(answer, "json") else answer)
+
 
 # ---- Reading ----
 
@@ -60,12 +66,10 @@ _PAGE = {
 
 
 def _pictures(session: LabelingSession, **given: Any) -> Any:
+    page = {name: given.pop(name) for name in ("offset", "limit") if name in given}
     only_ids = given.pop("fields", None) is not None
     given["label"] = given.pop("class", None)
-    if only_ids:
-        given.pop("offset", None), given.pop("limit", None)
-        return session.picture_ids(**given).json()
-    return session.pictures(**given).json()
+    return session.picture_ids(**given) if only_ids else session.pictures(**page, **given)
 
 
 def _thumbnail(session: LabelingSession, number: int, v: str = "") -> Response:
@@ -90,19 +94,19 @@ def _label(session: LabelingSession, body: dict[str, Any]) -> Any:
     if len(ways) != 1:
         raise OptionError("give one of label, unknown, unsure and labels.")
     if "labels" in body:
-        return session.label_each(_by_number(body["labels"]), **act).json()
+        return session.label_each(_by_number(body["labels"]), **act)
     if "ids" not in body:
         raise OptionError("ids is missing; give the numbers of the pictures.")
     if "label" in body:
-        return session.label(body["ids"], body["label"], **act).json()
+        return session.label(body["ids"], body["label"], **act)
     mark = session.mark_unknown if "unknown" in body else session.mark_unsure
-    return mark(body["ids"], **act).json()
+    return mark(body["ids"], **act)
 
 
 def _by_number(labels: dict[str, str]) -> dict[int, str]:
-    wrong = next((name for name in labels if not (name.isascii() and name.isdigit())), None)
-    if wrong is not None or any(len(name) > 16 for name in labels):
-        raise OptionError(f"labels has the key {wrong!r}; the keys are numbers of pictures.")
+    wrong = next((name for name in labels if not _is_number(name)), None)
+    if wrong is not None:
+        raise OptionError(f"labels has the key {wrong[:40]!r}; the keys are numbers of pictures.")
     return {int(number): name for number, name in labels.items()}
 
 
@@ -116,25 +120,21 @@ def _change_class(session: LabelingSession, body: dict[str, Any]) -> Any:
     given = [name for name in changes if name in body]
     if len(given) != 1:
         raise OptionError(f"give one of {', '.join(changes)}.")
-    return changes[given[0]](body["name"], body[given[0]], **_act(body)).json()
+    return changes[given[0]](body["name"], body[given[0]], **_act(body))
 
 
 def _add_class(session: LabelingSession, body: dict[str, Any]) -> Any:
-    return session.add_class(
-        body["name"], body.get("ids", ()), body.get("key"), **_act(body)
-    ).json()
+    return session.add_class(body["name"], body.get("ids", ()), body.get("key"), **_act(body))
 
 
 def _answer_audit(session: LabelingSession, body: dict[str, Any]) -> Any:
-    finish = body.get("finish", False)
-    return session.answer_audit(
-        body["audit"], body.get("answers", []), finish=finish, **_act(body)
-    ).json()
+    answers, finish = body.get("answers", []), body.get("finish", False)
+    return session.answer_audit(body["audit"], answers, finish=finish, **_act(body))
 
 
 def _export(session: LabelingSession, body: dict[str, Any]) -> Any:
     options = {name: body[name] for name in ("include", "min_probability") if name in body}
-    return session.export(body["format"], **options).json()
+    return session.export(body["format"], **options)
 
 
 def _act(body: dict[str, Any]) -> dict[str, Any]:
@@ -145,14 +145,9 @@ _KEY = {str, None}
 _ANSWER = {"id": COUNT, "right": bool, "label?": {str, None}, "unknown?": bool}
 
 CALLS: tuple[Call, ...] = (
+    Call("GET", "state", "Classes, counts, expected accuracy, progress", LabelingSession.state),
     Call(
-        "GET", "state", "Classes, counts, expected accuracy, progress", lambda s: s.state().json()
-    ),
-    Call(
-        "GET",
-        "pictures",
-        "Pictures with their labels",
-        _pictures,
+        "GET", "pictures", "Pictures with their labels", _pictures,
         {
             **_FILTERS,
             "ids": Query("numbers", f"These pictures, up to {MOST_IDS}.", maximum=MOST_IDS),
@@ -169,25 +164,16 @@ CALLS: tuple[Call, ...] = (
         media="image/*",
     ),
     Call(
-        "GET",
-        "suggest",
-        "The pictures whose labels would help most",
-        lambda s, n=20, offset=0: s.suggest(n, offset).json(),
+        "GET", "suggest", "The pictures whose labels would help most", LabelingSession.suggest,
         {"n": Query("number", "How many.", maximum=MOST_ROWS), "offset": _PAGE["offset"]},
     ),
     Call(
-        "GET",
-        "groups",
-        "Clusters of what fits no class",
-        lambda s, n=20: s.groups(n).json(),
+        "GET", "groups", "Clusters of what fits no class", LabelingSession.groups,
         {"n": Query("number", "How many at most.", maximum=MOST_ROWS)},
     ),
     Call("GET", "groups/{number}", "One cluster", lambda s, number: {"ids": list(s.group(number))}),
     Call(
-        "GET",
-        "audit",
-        "A random sample of the labeled pictures",
-        lambda s, n=50: s.audit(n).json(),
+        "GET", "audit", "A random sample of the labeled pictures", LabelingSession.audit,
         {"n": Query("number", "Its size.", maximum=MOST_ROWS)},
     ),
     Call(
@@ -203,7 +189,7 @@ CALLS: tuple[Call, ...] = (
     ),
     Call(
         "POST", "accept", "The proposed labels are right",
-        lambda s, body: s.accept(body["ids"], **_act(body)).json(), body={"ids": IDS, **_ACT},
+        lambda s, body: s.accept(body["ids"], **_act(body)), body={"ids": IDS, **_ACT},
     ),
     Call(
         "POST", "class", "Add a class", _add_class,
@@ -217,20 +203,16 @@ CALLS: tuple[Call, ...] = (
         },
     ),
     Call(
-        "DELETE",
-        "class",
-        "Remove a class; its pictures lose the label",
-        lambda s, name, act_id=None, revision=None: s.remove_class(
-            name, act_id=act_id, revision=revision
-        ).json(),
+        "DELETE", "class", "Remove a class; its pictures lose the label",
+        LabelingSession.remove_class,
         {
             "name": Query("text", "The class.", required=True),
             "act_id": Query("text", "An identifier of the caller; sent again, same answer."),
             "revision": Query("number", "The revision that the caller knows."),
         },
     ),
-    Call("POST", "undo", "One act back", lambda s, body: s.undo(**_act(body)).json(), body=_ACT),
-    Call("POST", "redo", "One act forward", lambda s, body: s.redo(**_act(body)).json(), body=_ACT),
+    Call("POST", "undo", "One act back", lambda s, body: s.undo(**_act(body)), body=_ACT),
+    Call("POST", "redo", "One act forward", lambda s, body: s.redo(**_act(body)), body=_ACT),
     Call(
         "POST", "export", "Write the labels into the project", _export,
         body={
@@ -247,9 +229,9 @@ def parse_query(given: Iterable[tuple[str, str]], expected: dict[str, Query]) ->
     unknown = sorted(set(values) - set(expected) - {"token"})
     if unknown:
         raise OptionError(f"unknown parameter {unknown[0]!r}; known: {', '.join(expected)}.")
-    missing = [name for name, one in expected.items() if one.required and name not in values]
+    missing = [name for name, one in expected.items() if one.required and not values.get(name)]
     if missing:
-        raise OptionError(f"the parameter {missing[0]} is missing.")
+        raise OptionError(f"the parameter {missing[0]} is missing or empty.")
     return {
         name: _value(name, values[name], one) for name, one in expected.items() if values.get(name)
     }
@@ -276,11 +258,10 @@ def _value(name: str, text: str, one: Query) -> Any:
 
 def parse_number(name: str, text: str) -> int:
     """A whole number from 0 up; OptionError if the text is something else."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 16):
+    if not _is_number(text):
         raise OptionError(f"{name} is {text[:40]!r}; it must be a whole number from 0 up.")
     return int(text)
 
 
-def as_response(answer: Any) -> Response:
-    """An answer of the session as a response."""
-    return answer if isinstance(answer, Response) else JSONResponse(answer)
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 16

@@ -37,15 +37,8 @@ class Guard:
     """ASGI middleware that lets only requests of this server's own page and token holders pass."""
 
     def __init__(self, app: ASGIApp, *, token: str, host: str, port: int) -> None:
-        self.app = app
-        self.token = token
-        self.host = host
-        self.port = port
-
-    @property
-    def cookie(self) -> str:
-        """The cookie's name; cookies are shared by all ports of a host."""
-        return f"protorect-{self.port}"
+        self.app, self.token, self.host, self.port = app, token, host, port
+        self.cookie = f"protorect-{port}"  # its name: cookies are shared by all ports of a host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer an unwanted request; pass the others on, with bounded bodies."""
@@ -64,7 +57,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that may not pass."""
-        path, method = scope["path"], scope["method"]
+        path = scope["path"]
         if not self._is_this_host(headers.get("host", "")):
             return _error(403, "the request names another host than this server")
         origin = headers.get("origin")
@@ -76,7 +69,7 @@ class Guard:
             return _error(403, "the request comes from another site")
         if _declared_size(headers) > LARGEST_BODY:
             return _error(413, f"the request has more than {LARGEST_BODY:,} bytes")
-        if path.startswith("/static/") or self._knows_token(scope, headers, method):
+        if path.startswith("/static/") or self._knows_token(scope, headers):
             return None
         if path == "/":
             return PlainTextResponse(f"To see the page, {_OPEN_THE_ADDRESS}.\n", 401)
@@ -87,7 +80,8 @@ class Guard:
 
         A name server can let any name lead here, but it cannot change an address.
         """
-        name, _, port = host.rpartition(":") if _has_port(host) else (host, "", "80")
+        has_port = ":" in host.rpartition("]")[2]
+        name, _, port = host.rpartition(":") if has_port else (host, "", "80")
         if port != str(self.port):
             return False
         if name.lower() in ("localhost", self.host.lower()):
@@ -98,11 +92,11 @@ class Guard:
             return False
         return True
 
-    def _knows_token(self, scope: Scope, headers: Headers, method: str) -> bool:
+    def _knows_token(self, scope: Scope, headers: Headers) -> bool:
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return self._is_token(given.strip())
-        if method not in ("GET", "HEAD"):
+        if scope["method"] not in ("GET", "HEAD"):
             return False  # other sites can make a browser send cookies, but no headers
         if scope["path"] == "/" and self._in_address(scope):
             return True
@@ -186,10 +180,6 @@ def _declared_size(headers: Headers) -> int:
         return int(headers.get("content-length", "0"))
     except ValueError:
         return LARGEST_BODY + 1
-
-
-def _has_port(host: str) -> bool:
-    return ":" in host.rpartition("]")[2]
 
 
 def _cookies(headers: Mapping[str, str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from protorect._utils.documents import parse_json
-from protorect.app.calls import CALLS, Call, as_response, parse_number, parse_query
+from protorect.app.calls import CALLS, Call, parse_number, parse_query
 from protorect.app.events import EventStreams
 from protorect.app.guard import LARGEST_BODY, BodyTooLargeError, Guard
 from protorect.app.openapi import openapi
@@ -199,7 +199,7 @@ def _endpoint(session: LabelingSession, call: Call) -> Callable[[Request], Await
             arguments.append(parse_number("number", request.path_params["number"]))
         if call.body is not None:
             arguments.append(_body(await request.body(), call.body))
-        return as_response(await run_in_threadpool(call.run, session, *arguments, **parameters))
+        return await run_in_threadpool(call.answer, session, *arguments, **parameters)
 
     return endpoint
 

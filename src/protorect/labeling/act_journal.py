@@ -9,6 +9,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +17,7 @@ from typing import Any, Self
 from protorect._utils.documents import COUNT, checked, parse_json
 from protorect._utils.files import LARGEST_TEXT, open_file, write_errors
 from protorect._utils.text import printable
-from protorect.errors import DataError, OptionError
+from protorect.errors import DataError, OptionError, ProtorectError
 
 FORMAT, VERSION = "protorect-labeling", 1
 _CHECK = ',"check":"00000000"}'
@@ -108,12 +109,19 @@ class ActJournal:
             except OSError:
                 os.ftruncate(self._file, self._length)
                 raise
-        self._length, self._check, self.revision = (
-            self._length + len(line),
-            check,
-            self.revision + 1,
-        )
+        self._length += len(line)
+        self._check = check
+        self.revision += 1
         return self.revision
+
+    @contextmanager
+    def naming_line(self, number: int) -> Iterator[None]:
+        """DataError that names the line of record `number`, if that cannot be carried out."""
+        try:
+            yield
+        except ProtorectError as error:
+            where = f"{printable(self.path)}, line {number + 1},"
+            raise DataError(f"{where} cannot be carried out: {error}") from error
 
     def close(self) -> None:
         """Close the file."""

@@ -151,9 +151,13 @@ def with_class(classes: Classes, name: str, number: int, key: str | None = None)
     """The classes and a new one; without a key it gets the next free digit."""
     taken = {one.key for one in classes}
     free = next((digit for digit in KEYS if digit not in taken), None)
-    if key is not None:
-        classes = tuple(replace(one, key=None) if one.key == key else one for one in classes)
-    return (*classes, LabelClass(number, name, free if key is None else key))
+    new = LabelClass(number, name, free if key is None else key)
+    return (*(_without_key(one, key) for one in classes), new)
+
+
+def _without_key(one: LabelClass, key: str | None) -> LabelClass:
+    """The class, without its key if that is this digit."""
+    return replace(one, key=None) if key is not None and one.key == key else one
 
 
 def checked_key(key: Any) -> str | None:
@@ -207,13 +211,9 @@ def _rename_class(state: LabelState, act: Act) -> Patch:
 
 def _set_key(state: LabelState, act: Act) -> Patch:
     chosen, key = state.find(act["name"]), checked_key(act["key"])
-    classes = []
-    for one in state.classes:
-        if one is chosen:
-            one = replace(one, key=key)
-        elif key is not None and one.key == key:
-            one = replace(one, key=None)
-        classes.append(one)
+    classes = [
+        replace(one, key=key) if one is chosen else _without_key(one, key) for one in state.classes
+    ]
     return _with_classes(state, act, classes)
 
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from protorect.errors import NotFoundError, OptionError
-from protorect.labeling.acts import LabelState
 from protorect.labeling.class_names import checked_class_name
 from protorect.labeling.prediction import UNKNOWN
-from protorect.labeling.records import AuditEstimate
+from protorect.labeling.records import ActResult, AuditEstimate
 from protorect.labeling.view import View
 from protorect.uncertainty.expected_accuracy import binomial_interval
 
@@ -25,12 +24,12 @@ class OpenAudit:
     answers: dict[int, dict[str, Any]] = field(default_factory=dict)
     finished: bool = False
 
-    def estimate(self) -> AuditEstimate:
-        """The accuracy of the labels, by the answers so far."""
+    def estimate(self, act: ActResult | None = None) -> AuditEstimate:
+        """The accuracy of the labels, by the answers so far; `act` has made the corrections."""
         checked = len(self.answers)
         right = sum(answer["right"] for answer in self.answers.values())
         low, high = binomial_interval(right, checked) if checked else (0.0, 1.0)
-        return AuditEstimate(checked, right, right / checked if checked else None, low, high)
+        return AuditEstimate(checked, right, right / checked if checked else None, low, high, act)
 
     def corrections(self) -> list[list[Any]]:
         """Labels of the pictures that were wrong, as an act has them."""
@@ -70,36 +69,32 @@ class Audits:
             raise NotFoundError(f"there is no audit {number!r}; begin a new one.")
         return self._audits[number]
 
-    def going_on(self, revision: int) -> OpenAudit | None:
-        """The last audit, if it is not finished and nothing but answers has come since."""
-        number = max(self._audits, default=0)
-        if not number or not set(range(number, revision + 1)) <= self.notes:
-            return None
-        return None if self._audits[number].finished else self._audits[number]
+    def latest(self) -> OpenAudit:
+        """The audit that began last; there must be one."""
+        return self._audits[max(self._audits)]
 
+    def record_for(self, n: int, view: View, revision: int) -> dict[str, Any] | None:
+        """The record that begins an audit of n random labeled pictures, or extends the last one.
 
-def check_size(n: int) -> None:
-    """OptionError if a sample cannot have n pictures."""
-    if type(n) is not int or not 1 <= n <= 10_000:
-        raise OptionError(f"n is {n!r}; it must be a whole number in 1 .. 10000.")
-
-
-def beginning(view: View, n: int, revision: int) -> dict[str, Any]:
-    """The record that begins an audit of n random pictures among those that have a label."""
-    population = np.flatnonzero(view.labeled)
-    if not len(population):
-        raise OptionError("no picture has a label yet; there is nothing to check.")
-    return {
-        "kind": "start_audit",
-        **_sample(view, n, revision + 1, {}),
-        "population": len(population),
-    }
-
-
-def extension(view: View, n: int, begun: OpenAudit) -> dict[str, Any]:
-    """The record that extends an audit to n pictures: the next ones of the same random order."""
-    more = _sample(view, n - len(begun.labels), begun.number, begun.labels)
-    return {"kind": "extend_audit", "audit": begun.number, **more}
+        None if the last audit goes on as it is. It is extended by the next pictures of the same
+        random order.
+        """
+        if type(n) is not int or not 1 <= n <= 10_000:
+            raise OptionError(f"n is {n!r}; it must be a whole number in 1 .. 10000.")
+        begun = self.latest() if self._audits else None
+        # Nothing but answers may have come since.
+        if begun and not set(range(begun.number, revision + 1)) <= self.notes:
+            begun = None
+        if begun is None or begun.finished or (n < len(begun.labels) and not begun.answers):
+            population = int(view.labeled.sum())
+            if not population:
+                raise OptionError("no picture has a label yet; there is nothing to check.")
+            sample = _sample(view, n, revision + 1, {})
+            return {"kind": "start_audit", **sample, "population": population}
+        if len(begun.labels) < min(n, begun.population):
+            more = _sample(view, n - len(begun.labels), begun.number, begun.labels)
+            return {"kind": "extend_audit", "audit": begun.number, **more}
+        return None
 
 
 def _sample(view: View, n: int, number: int, known: Container[int]) -> dict[str, Any]:
@@ -112,9 +107,7 @@ def _labels(record: Mapping[str, Any]) -> dict[int, str]:
     return dict(zip(record["ids"], record["labels"], strict=False))
 
 
-def checked_answers(
-    audit: OpenAudit, state: LabelState, answers: Iterable[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def checked_answers(audit: OpenAudit, answers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The answers to an audit; an error for one that makes no sense."""
     if audit.finished:
         raise OptionError(f"audit {audit.number} is finished; begin a new one.")

@@ -83,9 +83,9 @@ class BackgroundEmbedding:
 
         def embed_block(places: range) -> Block:
             block = embed_at(self._pictures, embedder, self._cache, places)
-            for place, content in zip(places, block.contents, strict=True):
+            for place, digest in zip(places, block.digests, strict=True):
                 if place not in block.problems:
-                    self._sizes[place] = self._size(self._pictures[place], content)
+                    self._sizes[place] = self._size(self._pictures[place], digest)
             return block
 
         count = len(self._ids)
@@ -103,21 +103,21 @@ class BackgroundEmbedding:
         stored = [
             Stored(
                 self._ids[place],
-                content,
+                digest,
                 *self._sizes.pop(place, (0, 0)),
                 self._listed[place].size,
                 self._listed[place].changed,
                 block.problems.get(place, ""),
             )
-            for place, content in zip(block.pictures, block.contents, strict=True)
+            for place, digest in zip(block.pictures, block.digests, strict=True)
         ]
         self._store.append(stored, block.features)
         self._done = block.pictures.stop
 
-    def _size(self, picture: StoredPicture, content: bytes) -> tuple[int, int]:
+    def _size(self, picture: StoredPicture, digest: bytes) -> tuple[int, int]:
         """Make the thumbnail of a picture; its width and height."""
         try:
-            thumbnail = cached_thumbnail(self._cache, picture, content)
+            thumbnail = cached_thumbnail(self._cache, picture, digest)
         except UnreadableError:
             return (0, 0)
         return thumbnail.width, thumbnail.height

@@ -11,6 +11,7 @@ from protorect._utils.progress import Progress
 from protorect.embedding.cache import FeatureCache, cache_folder
 from protorect.embedding.pipeline import Embedded, embed_pictures
 from protorect.embedding.sources import DEFAULT_SOURCE, Embedder, load_embedder
+from protorect.embedding.sources.embedder import described
 from protorect.errors import DataError
 from protorect.images.find import FailedPicture, FoundPictures, PictureSource, find_pictures
 from protorect.images.stored import PathLike, StoredPicture
@@ -22,10 +23,10 @@ from protorect.labeling.examples import (
     find_examples,
     readable_labels,
 )
-from protorect.labeling.predicting import predictions_of
-from protorect.labeling.prediction import UNKNOWN
+from protorect.labeling.prediction import UNKNOWN, UNSURE, Prediction
 from protorect.labeling.predictions import Predictions
 from protorect.methods import method as checked_method
+from protorect.uncertainty.classify import ClassifiedRow, classify
 from protorect.uncertainty.thresholds import DEFAULT_THRESHOLDS, Thresholds, checked_thresholds
 
 
@@ -125,14 +126,14 @@ class ImageClassifier:
             os.fspath(source),
             embedded.features[places] if unknown else embedded.features,
             np.array([positions[names[place]] for place in places], np.int64),
-            tuple(embedded.contents[place] for place in places),
+            tuple(embedded.digests[place] for place in places),
             found.classes,
             method,
             thresholds,
             embedded.problems,
             folder,
             embedded.features[unknown],
-            tuple(embedded.contents[place] for place in unknown),
+            tuple(embedded.digests[place] for place in unknown),
             (*found.notices, *notices),
         )
 
@@ -168,7 +169,49 @@ class ImageClassifier:
 
     def predict_embedded(self, embedded: Embedded, thresholds: Thresholds) -> Predictions:
         """Label pictures by their features; a copy of an example has its label."""
-        return predictions_of(self, embedded, thresholds)
+        known = dict(zip(self.contents, self.labels.tolist(), strict=True))
+        unknown = {content: row for row, content in enumerate(self.unknown_contents)}
+        files, contents = [picture.file for picture in embedded.pictures], embedded.digests
+        new = [i for i, one in enumerate(contents) if one not in known and one not in unknown]
+        method = self.method or ""
+        classified: list[ClassifiedRow] = []  # of the new pictures, then of the unknown examples
+        if not known.keys() >= set(contents):
+            features = embedded.features if len(new) == len(files) else embedded.features[new]
+            result = classify(self.support, self.labels, features, self.method, self.unknown)
+            method, classified = result.method, list(result.rows())
+        rows, of_new = [], iter(classified)
+        for file, content in zip(files, contents, strict=True):
+            if content in known:
+                rows.append(Prediction.said(file, self.classes[known[content]]))
+            elif content in unknown:
+                taught = classified[len(new) + unknown[content]]
+                rows.append(self._prediction(file, taught, thresholds, is_unknown=True))
+            else:
+                rows.append(self._prediction(file, next(of_new), thresholds))
+        return Predictions(
+            tuple(rows),
+            embedded.problems,
+            tuple(files[i] for i, one in enumerate(contents) if one in known or one in unknown),
+            self.classes,
+            method,
+            tuple(content.hex() for content in contents),
+            described(self.embedder),
+        )
+
+    def _prediction(
+        self, file: str, row: ClassifiedRow, thresholds: Thresholds, is_unknown: bool = False
+    ) -> Prediction:
+        """The prediction of a picture; one that `is_unknown` was taught to be of no class."""
+        best, second, probability, second_probability, ood = row
+        label = folder = self.classes[best]
+        familiarity = 0.0 if is_unknown else 1 - ood
+        if is_unknown or familiarity < thresholds.unknown:
+            folder = UNKNOWN
+        elif probability < thresholds.unsure:
+            folder = UNSURE
+        margin = probability - second_probability
+        runner_up = self.classes[second]
+        return Prediction(file, label, probability, runner_up, margin, familiarity, folder)
 
     def save(self, path: PathLike) -> None:
         """Write the examples' features, their labels and the name of the network into one file."""

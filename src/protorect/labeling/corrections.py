@@ -74,7 +74,7 @@ def said_label(row: Prediction, folder: str) -> Prediction:
         return row._replace(folder=folder)
     if folder == UNKNOWN:
         return row._replace(folder=folder, familiarity=0.0)
-    return Prediction(row.path, folder, 1.0, "", 1.0, 1.0, folder)
+    return Prediction.said(row.path, folder)
 
 
 def _moved(root: Path, plans: Sequence[Plan]) -> list[str]:

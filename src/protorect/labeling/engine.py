@@ -9,15 +9,15 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect._utils.text import printable
 from protorect.errors import ConflictError, DataError, ProtorectError
 from protorect.labeling.act_journal import ActJournal
-from protorect.labeling.acts import ACTS, LabelState
+from protorect.labeling.acts import ACTS, LabelState, Patch
 from protorect.labeling.answers import Answers, Problem, calibrate, rescore
 from protorect.labeling.audit import Audits
 from protorect.labeling.change_log import ChangeLog, LoggedAct
@@ -26,7 +26,6 @@ from protorect.labeling.picture_store import PictureStore
 from protorect.labeling.project import CHANGES, ROWS, Project
 from protorect.labeling.records import Changes, Event
 from protorect.labeling.view import Read, View
-from protorect.uncertainty.thresholds import Thresholds
 
 _FIRST_JOIN, _GROWTH = 48, 1.5  # pictures join when there are so many, then so many times as many
 _EVENTS = 1000  # kept for a page that was disconnected
@@ -46,9 +45,7 @@ class Engine:
         writable: bool,
     ) -> None:
         self.project, self.journal, self.store = project, journal, store
-        settings = project.settings
-        self.thresholds = Thresholds(unknown=settings.unknown, unsure=settings.unsure)
-        self.method = settings.method
+        self.thresholds, self.method = project.settings.thresholds, project.settings.method
         self.lock = threading.RLock()
         self.state = LabelState(len(project.pictures))
         self.audits = Audits()
@@ -63,12 +60,14 @@ class Engine:
         self._listeners: list[Callable[[Event], None]] = []
         self._changed = threading.Condition(self.lock)
         self._read: Read | None = None
-        self._replay(records)
+        for number, record in enumerate(records, 1):
+            with journal.naming_line(number):
+                is_act = record["kind"] in ACTS
+                self._apply(record, number, self.state.plan(record) if is_act else None)
         rows = PictureRows.load(project.home / ROWS, store)
         self._rows_are_saved = rows is not None
         self.rows = rows or PictureRows.of(store, len(store))
         self.answers = Answers.none(len(self.rows.ids))
-        self.view = self._new_view(self._last_changes())
         self._rescore()
         self.view = self._new_view(self._last_changes())
         self._thread = threading.Thread(target=self._work, name="protorect-answers", daemon=True)
@@ -87,29 +86,30 @@ class Engine:
         """
         with self.lock:
             if act_id is not None and act_id in self.answered:
-                return self._answer_again(self.answered[act_id])
+                number = self.answered[act_id]  # without its changes if they are not known any more
+                return self.log.get(number) or LoggedAct(
+                    number, "repeated", None, (), Changes.none()
+                )
             patch = self.state.plan(act)
             self._check_revision(patch.ids, revision)
-            number = self.journal.append(act if act_id is None else act | {"act_id": act_id})
-            self.state.apply(patch, number)
-            self.last_act = number
-            if act_id is not None:
-                self.answered[act_id] = number
+            record = act if act_id is None else act | {"act_id": act_id}
+            number = self.journal.append(record)
+            self._apply(record, number, patch)
             if len(patch.ids):
                 self._rescore()
             after = self._new_view(Changes.none())
             changes = self.view.changes_to(after, patch.ids)
-            self.view = self._new_view(changes)
+            self.view = replace(after, last=changes)
             done = LoggedAct(number, patch.kind, patch.label, tuple(patch.ids.tolist()), changes)
             self.log.add(done)
             self._changed.notify_all()
             return done
 
-    def note(self, record: dict[str, Any], durable: bool = True) -> int:
+    def note(self, record: dict[str, Any]) -> int:
         """Write a record that changes no label; its revision."""
         with self.lock:
-            revision = self.journal.append(record, durable)
-            self.audits.apply(record, revision)
+            revision = self.journal.append(record)
+            self._apply(record, revision)
             self.view = self._new_view(self.view.last)
             return revision
 
@@ -174,20 +174,14 @@ class Engine:
     def _is_settled(self) -> bool:
         return self._closed or (self.all_joined and self.answers.calibrated and self._announced)
 
-    def _replay(self, records: list[dict[str, Any]]) -> None:
-        for number, record in enumerate(records, 1):
-            try:
-                if record["kind"] in ACTS:
-                    self.state.apply(self.state.plan(record), number)
-                    self.last_act = number
-                    if "act_id" in record:
-                        self.answered[record["act_id"]] = number
-                self.audits.apply(record, number)
-            except ProtorectError as error:
-                raise DataError(
-                    f"{printable(self.journal.path)}, line {number + 1}, cannot be carried out: "
-                    f"{error}"
-                ) from error
+    def _apply(self, record: dict[str, Any], number: int, patch: Patch | None = None) -> None:
+        """Take a record of the journal into account; `patch` is what it changes if it is an act."""
+        if patch is not None:
+            self.state.apply(patch, number)
+            self.last_act = number
+            if "act_id" in record:
+                self.answered[record["act_id"]] = number
+        self.audits.apply(record, number)
 
     def _check_revision(self, ids: NDArray[np.int64], revision: int | None) -> None:
         if revision is None or not len(ids):
@@ -199,10 +193,6 @@ class Engine:
                 f"picture {since[0]}{more} was labeled by somebody else since; look again."
             )
 
-    def _answer_again(self, number: int) -> LoggedAct:
-        """The answer to an earlier act; without its changes if these are not known any more."""
-        return self.log.get(number) or LoggedAct(number, "repeated", None, (), Changes.none())
-
     def _last_changes(self) -> Changes:
         logged = self.log.get(self.last_act)
         n = len(self.project.pictures)
@@ -213,8 +203,8 @@ class Engine:
     def _new_view(self, last: Changes) -> View:
         if self._read is None or self._read.count != len(self.store):
             self._read = Read.of(self.project.pictures, self.store)
-        arguments = self.state, self._read, self.rows, self.answers, self.thresholds, last
-        return View.of(self.journal.revision, *arguments)
+        made_of = self._read, self.rows, self.answers, self.thresholds
+        return View.of(self.journal.revision, self.state, *made_of, last)
 
     def _rescore(self) -> None:
         problem = Problem.of(self.rows, self.state, self.method)
@@ -244,12 +234,8 @@ class Engine:
                 self.problem = ""
             except (ProtorectError, OSError, MemoryError) as error:  # such as a full disk
                 self.problem = f"answers are late, and are computed again: {error}"
-                self._pause()
-
-    def _pause(self) -> None:
-        """Wait before what has failed is tried again."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed, _SECONDS_BETWEEN_TRIALS)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closed, _SECONDS_BETWEEN_TRIALS)
 
     def _is_due(self) -> bool:
         return bool(self._count_to_join()) or not self.answers.calibrated
@@ -272,14 +258,9 @@ class Engine:
             self._rescore()
             self.view = self._new_view(self.view.last)
             revision, self._announced = self.journal.revision, False
-        data: dict[str, Any] = {
-            "revision": revision,
-            "act": None,
-            "kind": "join",
-            "ids": [],
-            "changed": [],
-        }
-        self._announce(Event("change", revision, data | {"summary": []}))
+        data: dict[str, Any] = {"revision": revision, "act": None, "kind": "join"}
+        data |= {"ids": [], "changed": [], "summary": []}
+        self._announce(Event("change", revision, data))
         if self.all_joined:
             self.publish(Event("progress", revision, None))
 

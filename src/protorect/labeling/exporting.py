@@ -20,7 +20,6 @@ from protorect.labeling.predictions import Predictions
 from protorect.labeling.project import EXPORTS
 from protorect.labeling.records import EXAMPLE, STATUSES, Exported
 from protorect.labeling.view import View
-from protorect.uncertainty.thresholds import Thresholds
 
 INCLUDE = ("all", "checked", "from")
 _FOLDERS = {"unsure": UNSURE, "unknown": UNKNOWN}
@@ -40,16 +39,16 @@ def labeled_pictures(view: View) -> list[Labeled]:
         label = view.names.get(int(view.label[picture]), "")
         if view.read.unreadable[picture] or not (label or status == "unknown"):
             continue
-        numbers: tuple[Any, ...] = (1.0, "", 1.0, float(bool(label)))  # what a person has said
-        if status not in CHECKED and label:
-            other = view.names[next(one for one in tops[place] if one != view.label[picture])]
+        row = Prediction.said(view.read.listed[picture].file, label or UNKNOWN)
+        if label and status not in CHECKED:
             ood = 0.0 if np.isnan(view.ood[picture]) else float(view.ood[picture])
-            margin = float(view.answers.margin[place])
-            numbers = (float(view.probability[picture]), other, margin, 1 - ood)
-        file = view.read.listed[picture].file
-        probability, second, margin, familiarity = numbers
-        folder = _FOLDERS.get(status, label)
-        row = Prediction(file, label, probability, second, margin, familiarity, folder)
+            row = row._replace(
+                probability=float(view.probability[picture]),
+                runner_up=view.names[next(i for i in tops[place] if i != view.label[picture])],
+                margin=float(view.answers.margin[place]),
+                familiarity=1 - ood,
+                folder=_FOLDERS.get(status, label),
+            )
         rows.append(Labeled(row, status))
     return rows
 
@@ -91,7 +90,7 @@ def export_session(
     classifier = {
         "source": settings.network,
         "method": settings.method,
-        "thresholds": Thresholds(unknown=settings.unknown, unsure=settings.unsure),
+        "thresholds": settings.thresholds,
         "cache": options.pop("cache", True),
     }
     rows = _included(labeled_pictures(engine.view), include, minimum)
@@ -116,8 +115,8 @@ def export_sorted(
     format_module(format)
     found = find_examples(root, least=0)
     rows = [
-        _said(picture.file, label)
-        for picture, label in zip(found.pictures, found.labels, strict=True)
+        Labeled(Prediction.said(one.file, label), "unknown" if label == UNKNOWN else "example")
+        for one, label in zip(found.pictures, found.labels, strict=True)
     ]
     known = {row.path for row in rows}
     for plan in SortedPictures.load(root).plans:
@@ -131,13 +130,6 @@ def export_sorted(
     classifier = (("cache", options.pop("cache", True)), ("source", network or DEFAULT_SOURCE))
     every = Rows(tuple(_included(rows, include, minimum)), ExportOptions(**options), classifier)
     return Exported(os.fspath(path), export(every, path, format))
-
-
-def _said(file: str, label: str) -> Labeled:
-    """A picture as a person labeled it."""
-    if label == UNKNOWN:
-        return Labeled(Prediction(file, "", 1.0, "", 1.0, 0.0, UNKNOWN), "unknown")
-    return Labeled(Prediction(file, label, 1.0, "", 1.0, 1.0, label), "example")
 
 
 def _included(rows: list[Labeled], include: str, minimum: float | None) -> list[Labeled]:

@@ -19,7 +19,7 @@ from protorect.labeling.records import (
     UNSURE_STATUS,
 )
 from protorect.labeling.view import View
-from protorect.uncertainty.suggest import diverse_order, without_near_duplicates
+from protorect.uncertainty.suggest import diverse_order, near_duplicates_last
 
 ORDERS = ("sure", "unsure", "useful", "name")
 MOST_IDS = 500
@@ -99,7 +99,7 @@ def suggestions(view: View, count: int) -> NDArray[np.int64]:
     if not len(view.answers.ways):
         return order[:count]
     most = 4 * count + 50
-    kept = without_near_duplicates(view.rows.rows[torch.from_numpy(places[:most])])
+    kept = near_duplicates_last(view.rows.rows[torch.from_numpy(places[:most])])
     close = np.concatenate([order[:most][kept], order[most:]])
     far = _unlike_all_examples(view, order, count)
     return _alternately(far, close)[:count]

@@ -18,7 +18,12 @@ def session_html(session: Any) -> str:
     if estimate is not None:
         head += f", expected accuracy {100 * estimate.value:.1f} %"
     rows = [
-        _row(session, one.name, f"{one.examples + one.accepted} checked, {one.proposed} proposed")
+        _row(
+            session,
+            one.name,
+            f"{one.examples + one.accepted} checked, {one.proposed} proposed",
+            label=one.name,
+        )
         for one in state.classes[:_CLASSES]
     ]
     if len(state.classes) > _CLASSES:
@@ -29,12 +34,10 @@ def session_html(session: Any) -> str:
     return str(Markup("<div><p>{}</p>{}</div>").format(head, table))
 
 
-def _row(session: Any, name: str, counts: str) -> Markup:
-    known = [one.name for one in session.state().classes]
-    page = session.pictures(label=name if name in known else None, limit=_THUMBNAILS)
+def _row(session: Any, name: str, counts: str, label: str | None = None) -> Markup:
+    page = session.pictures(label=label, limit=_THUMBNAILS)
     images = Markup("").join(_image(session, one) for one in page.pictures)
-    cells = Markup("<tr><td>{}</td><td>{}</td><td>{}</td></tr>")
-    return cells.format(name, counts, images)
+    return Markup("<tr><td>{}</td><td>{}</td><td>{}</td></tr>").format(name, counts, images)
 
 
 def _image(session: Any, picture: Any) -> Markup:

@@ -22,7 +22,7 @@ from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.class_names import check_is_new, checked_class_name
 from protorect.labeling.corrections import SortedPictures
 from protorect.labeling.engine import Engine
-from protorect.labeling.examples import Examples, ExampleSource, find_examples
+from protorect.labeling.examples import Examples, ExampleSource, find_examples, merged
 from protorect.labeling.picture_store import PictureStore
 from protorect.labeling.placements import journal_files
 from protorect.labeling.prediction import UNKNOWN
@@ -88,32 +88,30 @@ def open_project(
         checked_thresholds(options.thresholds)
     if options.read_only:
         return _opened(Project(root), options, [])
-    sources = None if pictures is None else _sources(pictures)
-    found = None if examples is None else find_examples(examples, least=1)
+    sources = None
+    if pictures is not None:
+        many = [pictures] if isinstance(pictures, str | os.PathLike) else pictures
+        sources = tuple(os.path.abspath(one) for one in many)
+    found = merged(()) if examples is None else find_examples(examples, least=1)
     if not is_project(root):
         sources, found, listing = _first_pictures(root, sources, found)
         _check_names(found)
         network = os.fspath(options.source or DEFAULT_SOURCE)
         options.embedder(network)  # before anything is written
         thresholds = options.thresholds or DEFAULT_THRESHOLDS
-        with ExitStack() as stack:
-            stack.enter_context(writing(root))
+        with writing(root):
             if not is_project(root):  # else another process was faster
-                settings = Settings(
-                    uuid.uuid4().hex, sources, network, options.method, *_values(thresholds)
-                )
-                Project.create(root, settings, listing)
+                given = (sources, network, options.method, *_values(thresholds))
+                Project.create(root, Settings(uuid.uuid4().hex, *given), listing)
     _check_names(found)
     with ExitStack() as stack:
         stack.enter_context(writing(root))
         project = Project(root)
         write_writer(project.home, options.address)
-        notices = _update(project, sources, found, options)
-        notices += found.notices if found is not None else ()
+        notices = [*_update(project, sources, found, options), *found.notices]
         opened = _opened(project, options, notices)
         try:
-            if found is not None:
-                _label_examples(opened.engine, found)
+            _label_examples(opened.engine, found)
         except BaseException:
             opened.engine.journal.close()
             raise
@@ -142,15 +140,9 @@ def _opened(project: Project, options: Options, notices: list[str]) -> Opened:
     return Opened(engine, embedder, missing, notices)
 
 
-def _sources(pictures: PictureSource) -> tuple[str, ...]:
-    """The absolute names of what holds the pictures."""
-    many = [pictures] if isinstance(pictures, str | os.PathLike) else pictures
-    return tuple(os.path.abspath(one) for one in many)
-
-
 def _first_pictures(
-    root: Path, sources: tuple[str, ...] | None, found: Examples | None
-) -> tuple[tuple[str, ...], Examples | None, list[Listed]]:
+    root: Path, sources: tuple[str, ...] | None, found: Examples
+) -> tuple[tuple[str, ...], Examples, list[Listed]]:
     """Sources, examples and pictures of a new project."""
     if sources is None and journal_files(root):
         sources, found = _from_sorted(root)
@@ -160,8 +152,8 @@ def _first_pictures(
             "new folder."
         )
     if not journal_files(root) and root.exists() and not (root.is_dir() and is_unfinished(root)):
-        raise DataError(f"{printable(root)} exists and is not empty; give a new folder to --out.")
-    entries = listed(find_all(sources, root, missing_ok=bool(journal_files(root))))
+        raise DataError(f"{printable(root)} exists and is not empty; give a new folder.")
+    entries = find_all(sources, root, missing_ok=bool(journal_files(root)))
     if not entries:
         raise DataError(_NO_PICTURES.format(", ".join(map(printable, sources))))
     return sources, found, _with_examples(entries, found)
@@ -178,39 +170,34 @@ def _from_sorted(root: Path) -> tuple[tuple[str, ...], Examples]:
     return tuple(dict.fromkeys(sources)), find_examples(root, least=0)
 
 
-def _with_examples(entries: list[Listed], found: Examples | None) -> list[Listed]:
+def _with_examples(entries: list[Listed], found: Examples) -> list[Listed]:
     """The list and those examples that are not in it."""
-    if found is None:
-        return entries
-    known = {one.file for one in entries}
+    known = {one.file for one in entries} if found.pictures else ()
     new = [one for one in found.pictures if one.file not in known and not one.error]
     unique = {one.file: one for one in new}
     return [*entries, *listed(FoundPictures(tuple(unique.values())))]
 
 
-def _check_names(found: Examples | None) -> None:
+def _check_names(found: Examples) -> None:
     """Raise if the class of an example cannot be one of a project."""
     names: list[str] = []
-    for label in found.classes if found is not None else ():  # without `_unknown`
+    for label in found.classes:  # without `_unknown`
         name = checked_class_name(label)
         check_is_new(name, names)
         names.append(name)
 
 
 def _update(
-    project: Project, sources: tuple[str, ...] | None, found: Examples | None, options: Options
+    project: Project, sources: tuple[str, ...] | None, found: Examples, options: Options
 ) -> list[str]:
     """Write down new settings, and which pictures are there now; sentences about that."""
-    settings = project.settings
-    if sources is not None:
-        settings = replace(settings, sources=sources)
+    given: dict[str, Any] = {"sources": sources, "method": options.method}
     if options.source is not None:
-        settings = replace(settings, network=os.fspath(options.source))
-    if options.method is not None:
-        settings = replace(settings, method=options.method)
+        given["network"] = os.fspath(options.source)
     if options.thresholds is not None:
-        unknown, unsure = _values(options.thresholds)
-        settings = replace(settings, unknown=unknown, unsure=unsure)
+        given["unknown"], given["unsure"] = _values(options.thresholds)
+    given = {name: value for name, value in given.items() if value is not None}
+    settings = replace(project.settings, **given)
     seen = project.look_again(settings.sources)
     pictures = tuple(_with_examples(list(seen.pictures), found))
     if pictures != project.pictures:
@@ -240,6 +227,8 @@ def _missing(pictures: Iterable[Listed], store: PictureStore) -> list[int]:
 
 def _label_examples(engine: Engine, found: Examples) -> None:
     """Label the examples that nobody has labeled or unlabeled yet, in one act."""
+    if not found.pictures:
+        return
     numbers = {one.file: number for number, one in enumerate(engine.project.pictures)}
     labels: dict[str, list[int]] = {}
     for picture, label in zip(found.pictures, found.labels, strict=True):
@@ -247,7 +236,6 @@ def _label_examples(engine: Engine, found: Examples) -> None:
         if number is not None and not engine.state.touched[number]:
             name = label if label == UNKNOWN else checked_class_name(label)
             labels.setdefault(name, []).append(number)
-    labels = {label: list(np.unique(ids).tolist()) for label, ids in labels.items()}
-    act: dict[str, Any] = {"kind": "label", "labels": [[name, ids] for name, ids in labels.items()]}
     if labels:
-        engine.act(act)
+        pairs = [[name, np.unique(ids).tolist()] for name, ids in labels.items()]
+        engine.act({"kind": "label", "labels": pairs})

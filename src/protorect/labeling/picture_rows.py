@@ -33,18 +33,12 @@ class PictureRows:
     positions: NDArray[np.int64]  # (n,) their records in the store
 
     @classmethod
-    def empty(cls) -> Self:
-        """No pictures."""
-        none = np.empty(0, np.int64)
-        return cls(0, none, torch.empty(0, 0), none)
-
-    @classmethod
     @torch.inference_mode()
     def of(cls, store: PictureStore, count: int) -> Self:
         """Compute the rows of the first `count` records."""
         ids, positions = _readable(store, count)
         if not len(ids):
-            return cls(count, *cls.empty()._arrays())
+            return cls(count, ids, torch.empty(0, 0), positions)
         sample = positions[:: -(-len(positions) // _SAMPLES)]
         features = torch.from_numpy(store.features(sample))
         store.check_finite(features.numpy())
@@ -52,12 +46,8 @@ class PictureRows:
         sample_rows = _normalized(features, root)
         covariance = sample_rows.T @ sample_rows
         directions = torch.linalg.eigh(covariance.double()).eigenvectors[:, -COMPONENTS:].float()
-        projected = torch.empty(count, directions.shape[1])
-        start = 0
-        for block in store.blocks(count):
-            part = _normalized(torch.from_numpy(block), root) @ directions
-            projected[start : start + len(part)] = part
-            start += len(part)
+        blocks = (torch.from_numpy(block) for block in store.blocks(count))
+        projected = torch.cat([_normalized(block, root) @ directions for block in blocks])
         rows = projected[torch.from_numpy(positions)]
         store.check_finite(rows.numpy())
         return cls(count, ids, rows, positions)
@@ -94,9 +84,6 @@ class PictureRows:
             return np.full(len(ids), -1, np.int64)
         places = np.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
         return np.where(self.ids[places] == ids, places, -1)
-
-    def _arrays(self) -> tuple[NDArray[np.int64], Tensor, NDArray[np.int64]]:
-        return self.ids, self.rows, self.positions
 
 
 def _readable(store: PictureStore, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

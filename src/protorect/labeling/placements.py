@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from protorect._utils.documents import COUNT, checked, parse_json, read_json_lines
-from protorect._utils.files import names_in, open_file, sync_folders, written_whole
+from protorect._utils.files import atomic_write, names_in, open_file, sync_folders
 from protorect._utils.keys import user_key
 from protorect.errors import DataError, damaged
 from protorect.labeling.prediction import Prediction
@@ -30,11 +30,7 @@ FOLDER = f"{OWN}/journal"
 FORMAT = 2  # 1 had neither checksums nor a seal
 MODES = ("link", "copy", "move")
 _HEAD = {"mode": set(MODES), "examples": [(Path, Path)], "method": str, "made_folder": bool}
-_LATER = {
-    "corrections?": [Path],
-    "left?": [Path],
-    "identities?": [str],
-}  # which the first journals do not have
+_HEAD |= {"network?": str, "corrections?": [Path], "left?": [Path]}  # not in the first journals
 # A prediction, then target, content and link of its placement.
 _ROW = (Path, Path, float, Path, float, float, Path, Path, str, Path)
 _REMEDY = "Nothing was touched. Repair it, or move the pictures by hand."
@@ -95,7 +91,7 @@ def write_plan(folder: Path, plan: Plan) -> None:
     lines += [json.dumps([*p.prediction, p.target, p.content, p.link]) for p in plan.placements]
     checks, seal = _checks_and_seal([f"{line}\n".encode() for line in lines])
     lines.append(json.dumps({"checks": checks, "seal": seal}))
-    with written_whole(path) as temporary, temporary.open("w", encoding="ascii") as file:
+    with atomic_write(path) as temporary, temporary.open("w", encoding="ascii") as file:
         file.write("\n".join(lines) + "\n")
         file.flush()
         os.fsync(file.fileno())
@@ -109,18 +105,24 @@ def _load(path: Path) -> Plan:
     if head["format"] > FORMAT:
         raise DataError(f"{path} was written by a newer protorect; install that.")
     try:
-        mode, examples, method, made_folder = (checked(head, _HEAD)[name] for name in _HEAD)
-        network = checked(head, {"network?": str}).get("network", "")
-        later = {name.rstrip("?"): () for name in _LATER} | checked(head, _LATER)
-        pairs = tuple((file, label) for file, label in examples)
+        checked(head, _HEAD)
         placements = tuple(_placement(row) for row in lines)
     except DataError:
         raise
     except ValueError as error:
         raise damaged(path, str(error), _REMEDY) from error
-    corrections, left = tuple(later["corrections"]), tuple(later["left"])
-    about = (mode, pairs, method, made_folder, placements, path.stem, network)
-    return Plan(*about, corrections, left, sealed)
+    return Plan(
+        head["mode"],
+        tuple((file, label) for file, label in head["examples"]),
+        head["method"],
+        head["made_folder"],
+        placements,
+        path.stem,
+        head.get("network", ""),
+        tuple(head.get("corrections", ())),
+        tuple(head.get("left", ())),
+        sealed,
+    )
 
 
 def _checked_lines(path: Path) -> tuple[int, bool]:

@@ -1,7 +1,7 @@
 """The predicted label of one picture, which is one row of a table."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from protorect._utils.text import printable
 
@@ -21,6 +21,13 @@ class Prediction(NamedTuple):
     margin: float  # between the probabilities of the two
     familiarity: float  # 1 - ood
     folder: str  # where the picture is placed: its label, `_unknown` or `_unsure`
+
+    @classmethod
+    def said(cls, path: str, label: str) -> Self:
+        """What a person says of a picture; `_unknown`: that it is of none of the classes."""
+        if label == UNKNOWN:
+            return cls(path, "", 1.0, "", 1.0, 0.0, UNKNOWN)
+        return cls(path, label, 1.0, "", 1.0, 1.0, label)
 
     @property
     def ood(self) -> float:

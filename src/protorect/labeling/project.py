@@ -15,7 +15,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -114,6 +114,11 @@ class Settings:
     unknown: float
     unsure: float
 
+    @property
+    def thresholds(self) -> Thresholds:
+        """When a picture is set aside."""
+        return Thresholds(unknown=self.unknown, unsure=self.unsure)
+
 
 class Project:
     """An open project folder."""
@@ -143,7 +148,7 @@ class Project:
 
     def look_again(self, sources: Iterable[str]) -> Seen:
         """Compare the list with the pictures that are there now."""
-        found = {one.file: one for one in listed(find_all(sources, self.root))}
+        found = {one.file: one for one in find_all(sources, self.root)}
         pictures, changed, vanished = list(self.pictures), [], []
         for number, one in enumerate(pictures):
             now = found.pop(one.file, None) or _still_there(one)
@@ -186,24 +191,19 @@ def _has_acts(journal: Path) -> bool:
         return bool(file.read(1))
 
 
-def find_all(sources: Iterable[str], root: Path, missing_ok: bool = True) -> FoundPictures:
-    """The pictures of all sources, without those in the project's own folder.
+def find_all(sources: Iterable[str], root: Path, missing_ok: bool = True) -> list[Listed]:
+    """List the pictures of all sources, without those in the project's own folder.
 
     A source that is gone is an error unless `missing_ok`.
     """
     pictures: dict[str, StoredPicture] = {}
     for source in sources:
-        try:
-            found = find_pictures(source)
-        except DataError:
-            if missing_ok:
-                continue
-            raise
-        pictures |= {one.file: one for one in found.pictures}
+        with suppress(DataError) if missing_ok else nullcontext():
+            pictures |= {one.file: one for one in find_pictures(source).pictures}
     if not journal_files(root):  # exports, for example; the pictures of a sorted folder are there
         own = os.path.abspath(root) + os.sep
         pictures = {file: one for file, one in pictures.items() if not file.startswith(own)}
-    return FoundPictures(tuple(pictures.values()))
+    return listed(FoundPictures(tuple(pictures.values())))
 
 
 def listed(found: FoundPictures) -> list[Listed]:
@@ -277,11 +277,12 @@ def _read_settings(path: Path) -> Settings:
         )
     stored = read_json(path, _SETTINGS, _REMEDY)
     fields = {name: stored[name] for name in Settings.__dataclass_fields__}
+    settings = Settings(**fields | {"sources": tuple(stored["sources"])})
     with naming(printable(path)):
-        Thresholds(unknown=stored["unknown"], unsure=stored["unsure"])
-        if stored["method"] is not None:
-            checked_method(stored["method"])
-    return Settings(**fields | {"sources": tuple(stored["sources"])})
+        _ = settings.thresholds  # an error if they are none
+        if settings.method is not None:
+            checked_method(settings.method)
+    return settings
 
 
 def _read_list(path: Path) -> tuple[Listed, ...]:

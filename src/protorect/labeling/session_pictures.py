@@ -1,5 +1,7 @@
-"""What a labeling session shows: pictures in an order, suggestions, groups, images."""
+"""What a labeling session shows: its state, pictures in an order, suggestions, groups, images."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,28 +12,80 @@ from protorect.embedding.cache import FeatureCache
 from protorect.errors import DataError, NotFoundError, OptionError
 from protorect.images.stored import StoredPicture, UnreadableError
 from protorect.images.thumbnail import browser_picture
+from protorect.labeling.background import BackgroundEmbedding
 from protorect.labeling.engine import Engine
 from protorect.labeling.exporting import predictions_of
 from protorect.labeling.groups import cluster
 from protorect.labeling.listing import select, suggestions
 from protorect.labeling.predictions import Predictions
-from protorect.labeling.records import Estimate, Groups, IdPage, PicturePage
-from protorect.labeling.session_state import estimate_of
+from protorect.labeling.records import (
+    PROPOSED,
+    UNKNOWN_STATUS,
+    UNSURE_STATUS,
+    Estimate,
+    Groups,
+    IdPage,
+    PicturePage,
+    State,
+    summary_json,
+)
 from protorect.labeling.thumbnails import cached_thumbnail
-from protorect.labeling.view import Read
+from protorect.uncertainty.expected_accuracy import expected_accuracy
 
 
 class SessionPictures:
     """The part of a session that shows pictures and changes nothing."""
 
     _engine: Engine
+    _embedding: BackgroundEmbedding
     _cache: FeatureCache
     _groups: Groups | None
+
+    def state(self) -> State:
+        """Classes with their counts, progress, and what the last act was."""
+        with self._engine.lock:
+            view, state, read = self._engine.view, self._engine.state, self._engine.view.read
+            logged, last = self._engine.log.get(self._engine.last_act), None
+            if logged is not None:
+                last = {
+                    "act": logged.act,
+                    "kind": logged.kind,
+                    "count": len(logged.ids),
+                    "label": logged.label,
+                    "summary": summary_json(logged.changes),
+                }
+            return State(
+                classes=view.class_infos(),
+                pictures=view.pictures,
+                embedded=int(((read.position >= 0) & ~read.unreadable).sum()),
+                unreadable=int(read.unreadable.sum()),
+                unsure=int((view.status == UNSURE_STATUS).sum()),
+                unknown=int((view.status == UNKNOWN_STATUS).sum()),
+                expected_accuracy=self.expected_accuracy,
+                revision=view.revision,
+                act=self._engine.last_act,
+                last=last,
+                undo=len(state.undo),
+                redo=len(state.redo),
+                progress=self._progress,
+            )
 
     @property
     def expected_accuracy(self) -> Estimate | None:
         """The share of labels that are right, as far as the probabilities say, with an interval."""
-        return estimate_of(self._engine.view, self._engine.state)
+        view = self._engine.view
+        if not len(view.answers.ways):
+            return None  # nothing is proposed
+        proposed = view.labeled & (view.status == PROPOSED)
+        checked = int(view.labeled.sum()) - int(proposed.sum())
+        examples = int((self._engine.state.label >= 0).sum())
+        estimate = expected_accuracy(view.probability[proposed], checked, examples)
+        return None if estimate is None else Estimate(*estimate)
+
+    @property
+    def _progress(self) -> dict[str, Any] | None:
+        """How far embedding is; None when the last picture has joined the others."""
+        return None if self._engine.all_joined else self._embedding.progress
 
     @property
     def predictions(self) -> Predictions:
@@ -88,21 +142,17 @@ class SessionPictures:
 
     def thumbnail(self, picture: int) -> bytes:
         """A small copy of a picture as WebP; DataError if it cannot be read."""
-        read, stored = self._file(picture)
-        try:
-            content = read.content(picture)
-            if not content:  # not embedded yet
-                return cached_thumbnail(FeatureCache(None), stored, content).data
-            return cached_thumbnail(self._cache, stored, content).data
-        except UnreadableError as error:
-            raise DataError(f"picture {picture} cannot be read: {error}.") from error
+        stored = self._file(picture)
+        content = self._engine.view.read.content(picture)
+        cache = self._cache if content else FeatureCache(None)  # it is not embedded yet
+        with _readable(picture):
+            return cached_thumbnail(cache, stored, content).data
 
     def picture(self, picture: int) -> tuple[bytes, str]:
         """A picture and its media type, as browsers show it; DataError if it cannot be read."""
-        try:
-            return browser_picture(self._file(picture)[1].read())
-        except UnreadableError as error:
-            raise DataError(f"picture {picture} cannot be read: {error}.") from error
+        stored = self._file(picture)
+        with _readable(picture):
+            return browser_picture(stored.read())
 
     def _select(self, filters: dict[str, Any]) -> NDArray[np.int64]:
         engine, act = self._engine, filters.pop("act", None)
@@ -119,10 +169,18 @@ class SessionPictures:
             self._groups = cluster(view)
         return self._groups
 
-    def _file(self, picture: int) -> tuple[Read, StoredPicture]:
+    def _file(self, picture: int) -> StoredPicture:
         self._engine.state.checked_ids([picture])
-        read = self._engine.view.read
-        return read, read.listed[picture].stored()
+        return self._engine.view.read.listed[picture].stored()
+
+
+@contextmanager
+def _readable(picture: int) -> Iterator[None]:
+    """DataError instead of UnreadableError."""
+    try:
+        yield
+    except UnreadableError as error:
+        raise DataError(f"picture {picture} cannot be read: {error}.") from error
 
 
 def _check_counts(**counts: Any) -> None:

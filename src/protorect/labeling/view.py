@@ -157,24 +157,22 @@ class View:
 
     def class_infos(self) -> tuple[ClassInfo, ...]:
         """The classes with their counts."""
-        counts = {
-            status: np.bincount(self.label[(self.status == status) & (self.label >= 0)])
+        numbers_used = max((one.number for one in self.classes), default=-1) + 1
+        counts = [
+            np.bincount(
+                self.label[(self.status == status) & (self.label >= 0)], minlength=numbers_used
+            )
             for status in (EXAMPLE, ACCEPTED, PROPOSED)
-        }
+        ]
         given = np.flatnonzero(np.isin(self.status, (EXAMPLE, ACCEPTED)) & ~self.read.unreadable)
         numbers, places = np.unique(self.label[given], return_index=True)
         thumbnails = dict(zip(numbers.tolist(), given[places].tolist(), strict=True))
-
-        def count(status: int, number: int) -> int:
-            column = counts[status]
-            return int(column[number]) if number < len(column) else 0
-
         return tuple(
             ClassInfo(
                 one.name,
                 one.key,
                 thumbnails.get(one.number),
-                *(count(status, one.number) for status in (EXAMPLE, ACCEPTED, PROPOSED)),
+                *(int(column[one.number]) for column in counts),
             )
             for one in self.classes
         )

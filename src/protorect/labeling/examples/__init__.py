@@ -102,7 +102,10 @@ def merged(sources: Sequence[Found]) -> Examples:
             if same is None:
                 kept.append((example, source))
             elif same.label != example.label:
-                notices.append(_two_labels(example, same))
+                notices.append(
+                    f"{same.picture.path} is {example.label} in an earlier source of examples and "
+                    f"{same.label} in a later one, which counts"
+                )
         kept += [(one, number) for one in found.examples]
     examples = [example for example, _ in kept]
     labels = tuple(example.label for example in examples)
@@ -115,13 +118,6 @@ def merged(sources: Sequence[Found]) -> Examples:
         frozenset(example.picture.file for example in examples if example.sorted_too),
         tuple(notices),
         any(found.complete for found in sources) or not sources,
-    )
-
-
-def _two_labels(before: Example, after: Example) -> str:
-    return (
-        f"{after.picture.path} is {before.label} in an earlier source of examples and "
-        f"{after.label} in a later one, which counts"
     )
 
 
@@ -156,16 +152,11 @@ def readable_labels(examples: Examples, embedded: Embedded) -> tuple[list[str], 
     DataError if a class has no readable example, or if one source gives a picture two labels.
     """
     unreadable = {problem.path for problem in embedded.problems}
-    pairs = list(zip(examples.pictures, examples.labels, strict=True))
-    labels = [label for picture, label in pairs if picture.file not in unreadable]
-    numbers = [
-        number
-        for number, picture in zip(examples.sources, examples.pictures, strict=True)
-        if picture.file not in unreadable
-    ]
-    labels, notices = _one_label_each(embedded, labels, numbers)
+    every = list(zip(examples.pictures, examples.labels, examples.sources, strict=True))
+    readable = [(label, source) for one, label, source in every if one.file not in unreadable]
+    labels, notices = _one_label_each(embedded, readable)
     for name in sorted(set(examples.classes) - set(labels)):
-        paths = [picture.path for picture, label in pairs if label == name]
+        paths = [picture.path for picture, label, _ in every if label == name]
         which = f" ({len(paths)} unreadable: {', '.join(paths[:3])})" if paths else ""
         raise DataError(
             f"the class {name} has no readable example{which}. Add at least one .jpg or .png."
@@ -174,24 +165,28 @@ def readable_labels(examples: Examples, embedded: Embedded) -> tuple[list[str], 
 
 
 def _one_label_each(
-    embedded: Embedded, labels: list[str], sources: list[int]
+    embedded: Embedded, given: list[tuple[str, int]]
 ) -> tuple[list[str], list[str]]:
-    """The same label for pictures of the same content, that of the latest source."""
+    """The same label for pictures of the same content, that of the latest source.
+
+    `given` has label and source of each picture.
+    """
     last: dict[bytes, int] = {}
     notices = []
-    for place, content in enumerate(embedded.contents):
-        other = last.setdefault(content, place)
-        if labels[other] == labels[place]:
+    for place, digest in enumerate(embedded.digests):
+        other = last.setdefault(digest, place)
+        (before, earlier), (label, source) = given[other], given[place]
+        if before == label:
             continue
         paths = [embedded.pictures[i].path for i in (other, place)]
-        if sources[other] == sources[place]:
+        if earlier == source:
             raise DataError(
-                f"the same picture is an example of two classes: {paths[0]} ({labels[other]}) and "
-                f"{paths[1]} ({labels[place]}). Remove one of them."
+                f"the same picture is an example of two classes: {paths[0]} ({before}) and "
+                f"{paths[1]} ({label}). Remove one of them."
             )
         notices.append(
-            f"{paths[1]} is the same picture as {paths[0]}; it is {labels[place]} and no longer "
-            f"{labels[other]}, as the later source of examples says"
+            f"{paths[1]} is the same picture as {paths[0]}; it is {label} and no longer "
+            f"{before}, as the later source of examples says"
         )
-        last[content] = place
-    return [labels[last[content]] for content in embedded.contents], notices
+        last[digest] = place
+    return [given[last[digest]][0] for digest in embedded.digests], notices

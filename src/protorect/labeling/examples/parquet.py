@@ -1,15 +1,13 @@
 """A Parquet file with path and label, such as the predictions that `protorect` writes."""
 
 import os
-from typing import Any
 
 from protorect._utils.files import open_file
 from protorect._utils.text import on_one_line, printable
 from protorect.errors import DataError, needs_extra
 from protorect.labeling.examples.found import Found, Row, checked_rows, example_of
+from protorect.labeling.examples.predictions import OPTIONAL
 from protorect.labeling.examples.table import LABEL, PATH
-
-_OPTIONAL = ("status", "predicted", "folder", "runner_up", "placed")
 
 
 def recognises(path: str, head: bytes) -> bool:
@@ -29,7 +27,10 @@ def read(path: str, nested: bool) -> Found:
             wanted = _columns(names, name)
             file.seek(0)
             table = pyarrow.parquet.read_table(file, columns=list(wanted.values()))
-            columns = {key: _texts(table[column]) for key, column in wanted.items()}
+            columns = {
+                key: ["" if value is None else str(value) for value in table[column].to_pylist()]
+                for key, column in wanted.items()
+            }
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
@@ -45,7 +46,7 @@ def read(path: str, nested: bool) -> Found:
 
 def _columns(names: dict[str, str], file: str) -> dict[str, str]:
     """The columns to read, by the name of their field."""
-    found = {"path": PATH, "label": LABEL} | {one: (one,) for one in _OPTIONAL}
+    found = {"path": PATH, "label": LABEL} | {one: (one,) for one in OPTIONAL}
     columns = {
         field: next((names[one] for one in allowed if one in names), "")
         for field, allowed in found.items()
@@ -54,7 +55,3 @@ def _columns(names: dict[str, str], file: str) -> dict[str, str]:
         if not columns[field]:
             raise DataError(f"{file} has no column {field}; it has {', '.join(names) or 'none'}.")
     return {field: column for field, column in columns.items() if column}
-
-
-def _texts(column: Any) -> list[str]:
-    return ["" if value is None else str(value) for value in column.to_pylist()]

@@ -14,7 +14,7 @@ from protorect.labeling.examples.found import Found, Row, checked_rows, latest
 from protorect.labeling.examples.sorted_folder import given_examples
 
 _COLUMNS = ("path", "label", "probability", "folder")
-_OPTIONAL = ("status", "predicted", "folder", "runner_up", "placed")
+OPTIONAL = ("status", "predicted", "folder", "runner_up", "placed")
 
 
 def recognises(path: str, head: bytes) -> bool:
@@ -25,7 +25,7 @@ def recognises(path: str, head: bytes) -> bool:
 def read(path: str, nested: bool) -> Found:
     """The rows that a person has changed or accepted."""
     text = any_text(read_bytes(path))
-    cells = read_table(path, ("path", "label"), optional=_OPTIONAL, text=text)
+    cells = read_table(path, ("path", "label"), optional=OPTIONAL, text=text)
     root = os.path.dirname(os.path.abspath(path))
     checked = checked_rows((Row(where, *row) for where, row in cells), root)
     given = given_examples(Path(root))

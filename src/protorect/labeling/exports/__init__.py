@@ -1,20 +1,20 @@
 """Formats that labeled pictures are exported to, one module per format.
 
-A format is a module of this package with two functions: `check()` raises a ProtorectError if this
-format cannot be written here, and `write(rows, path)` writes `Rows`. Three constants are optional:
-`FOLDER = True` if it is a folder and not a file, `SET_ASIDE = True` if pictures that are in no
-class are part of it, `SUFFIX` for the name of a file.
+A format is a module of this package with a function `write(rows, path)`, which writes `Rows`. The
+rest is optional: `check()` raises a ProtorectError if this format cannot be written here, `FOLDER =
+True` says that it is a folder and not a file, `SET_ASIDE = True` that pictures that are in no class
+are part of it, `SUFFIX` ends the name of a file.
 """
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from protorect._utils.files import folder_written_whole, written_whole
+from protorect._utils.files import atomic_folder, atomic_write
 from protorect._utils.parameters import Parameters, parameter
 from protorect.errors import DataError, unknown_name
 from protorect.labeling.prediction import Prediction
@@ -99,7 +99,9 @@ class Rows(Sequence[Labeled]):
 
 def check_format(name: str) -> None:
     """Raise a ProtorectError if there is no such format, or if it needs an extra."""
-    format_module(name).check()
+    module = format_module(name)
+    if hasattr(module, "check"):
+        module.check()
 
 
 def export(
@@ -108,16 +110,15 @@ def export(
     format: str,  # noqa: A002
 ) -> int:
     """Write pictures in this format, whole or not at all; the number of pictures written."""
+    check_format(format)
     module = format_module(format)
-    module.check()
     if not isinstance(rows, Rows):
         rows = Rows(tuple(Labeled(row) for row in rows))
     if not getattr(module, "SET_ASIDE", False):
-        kept = tuple(row for row in rows if row.in_class)
-        rows = Rows(kept, rows.options, rows.classifier)
+        rows = replace(rows, rows=tuple(row for row in rows if row.in_class))
     if not rows:
         raise DataError(f"there is no labeled picture to export as {format}.")
-    whole = folder_written_whole if getattr(module, "FOLDER", False) else written_whole
+    whole = atomic_folder if getattr(module, "FOLDER", False) else atomic_write
     with whole(Path(path)) as temporary:
         count = module.write(rows, temporary)
     return len(rows) if count is None else int(count)

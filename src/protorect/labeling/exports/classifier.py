@@ -9,10 +9,6 @@ from protorect.labeling.prediction import UNKNOWN
 SET_ASIDE, SUFFIX = True, ".safetensors"
 
 
-def check() -> None:
-    """Do nothing: every installation can write this format."""
-
-
 def write(rows: Rows, path: Path) -> int:
     """Make a classifier and save it; the number of its examples."""
     from protorect.labeling.classifier import ImageClassifier

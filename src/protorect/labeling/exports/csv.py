@@ -12,10 +12,6 @@ from protorect.labeling.prediction import COLUMNS, rounded
 SET_ASIDE, SUFFIX = True, ".csv"
 
 
-def check() -> None:
-    """Do nothing: every installation can write this format."""
-
-
 def write(rows: Rows, path: Path) -> None:
     """Write a header, then one line per picture."""
     predictions = [(rounded(row.prediction), row.status) for row in rows]

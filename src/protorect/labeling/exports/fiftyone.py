@@ -10,10 +10,6 @@ from protorect.labeling.exports.placing import place_pictures
 FOLDER = True
 
 
-def check() -> None:
-    """Do nothing: every installation can write this format."""
-
-
 def write(rows: Rows, path: Path) -> None:
     """Place the pictures, and write the position of the class of each by its name."""
     # The key of a picture is its path without the suffix, so that 1.jpg and 1.png need two names.

@@ -8,10 +8,6 @@ from protorect.labeling.exports.placing import place_pictures
 FOLDER = True
 
 
-def check() -> None:
-    """Do nothing: every installation can write this format."""
-
-
 def write(rows: Rows, path: Path) -> None:
     """Place every picture in the folder of its class."""
     place_pictures([(row, row.label) for row in rows], path, rows.options.copy)

@@ -10,10 +10,6 @@ from protorect.labeling.exports.placing import place_pictures
 FOLDER = True
 
 
-def check() -> None:
-    """Do nothing: every installation can write this format."""
-
-
 def write(rows: Rows, path: Path) -> None:
     """Place the pictures in train/, and write a line about each."""
     names = place_pictures([(row, "train") for row in rows], path, rows.options.copy)

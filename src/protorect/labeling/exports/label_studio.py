@@ -18,10 +18,6 @@ from protorect.labeling.exports import CHECKED, Labeled, Rows
 SET_ASIDE, SUFFIX = True, ".json"
 
 
-def check() -> None:
-    """Do nothing: every installation can write this format."""
-
-
 def write(rows: Rows, path: Path) -> None:
     """Write a list of tasks."""
     tasks = [_task(row) for row in rows]

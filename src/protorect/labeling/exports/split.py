@@ -12,10 +12,6 @@ from protorect.labeling.exports.placing import place_pictures
 FOLDER = True
 
 
-def check() -> None:
-    """Do nothing: every installation can write this format."""
-
-
 def write(rows: Rows, path: Path) -> None:
     """Place every picture in train/CLASS or val/CLASS."""
     placed: list[tuple[Labeled, str]] = []
