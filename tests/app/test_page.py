@@ -11,7 +11,7 @@ import pytest
 from benchmarks.browser import CHROMIUM, PATIENCE, Browser
 
 from helpers.labeling_server import TOKEN, opened, served
-from helpers.sorting import ColoredPictures
+from helpers.sorting import OTHER, ColoredPictures, picture
 from protorect._utils.text import printable
 from protorect.labeling import background
 from protorect.labeling.session import LabelingSession
@@ -24,6 +24,12 @@ TILES = "document.querySelectorAll('.grid .tile:not(.wait)').length"
 def session(colors):
     with opened(colors) as session:
         yield session
+
+
+@pytest.fixture
+def yellow(colors):
+    """Pictures of a color that no class has."""
+    return [picture(colors.pictures / "yellow" / f"{i}.png", OTHER, 500 + i) for i in range(6)]
 
 
 @pytest.fixture
@@ -67,6 +73,12 @@ def show(page, view, name):
 def acts(client):
     """How many acts can be undone."""
     return client.get("state")["undo"]
+
+
+def of_folder(client, name):
+    """The numbers of the pictures in a folder."""
+    rows = client.get("pictures?order=name&limit=100")["pictures"]
+    return [one["id"] for one in rows if one["name"].startswith(f"{name}/")]
 
 
 def saved(page, client, number):
@@ -198,11 +210,11 @@ def test_a_name_is_typed_slowly_into_the_search(page, client):
     assert acts(client) == before
 
 
-def test_what_changed_is_shown(page, client):
-    answer = client.post("class", {"name": "violet", "ids": [0, 1]})
+def test_what_changed_is_shown(yellow, page, client):
+    answer = client.post("class", {"name": "yellow", "ids": of_folder(client, "yellow")[:2]})
     says(page, "#strip .did", "another window")
-    says(page, "#classes", "violet")
-    assert answer["changed"]
+    says(page, "#classes", "yellow")
+    assert len(answer["changed"]) == len(yellow) - 2
     says(page, "#strip", "changed:")
     page.press("w")
     page.wait_for(text("h1"), "What changed")
@@ -252,6 +264,11 @@ def test_the_export_says_how_many_pictures_each_choice_has(page, session, client
     assert found < done + len(rows)
 
 
+def test_a_picture_that_is_being_read_is_waited_for(page):
+    reads = "s.store.pictures.delete(0), s.load([0]), s.load([0]).then(() => s.store.pictures.has(0))"
+    page.wait_for(f"import('/static/js/store.js').then(s => ({reads}))")
+
+
 def test_the_marks_are_explained_on_the_own_pictures(page):
     page.press("?")
     counts(page, ".legend-row .p img[src^='/api/thumbnail/']", 7)
@@ -288,8 +305,8 @@ def test_a_class_that_is_done_leads_to_the_next(page, client):
     page.wait_for(text("h1"), left)
 
 
-def test_new_classes_are_accepted_where_they_are_shown(page, client):
-    answer = client.post("class", {"name": "violet", "ids": [0, 1]})
+def test_new_classes_are_accepted_where_they_are_shown(yellow, page, client):
+    answer = client.post("class", {"name": "yellow", "ids": of_folder(client, "yellow")[:2]})
     says(page, "#strip", "changed:")
     before = acts(client)
     page.press("w")

@@ -48,20 +48,26 @@ export function keep(pictures) {
 	if (ids.length) emit('pictures', ids);
 }
 
-const loading = new Set();
+const loading = new Map(); // id -> request
+
+async function readChunk(ids) {
+	try {
+		keep((await read('pictures', { ids: ids.join(','), limit: ids.length })).pictures);
+	} finally {
+		ids.forEach(id => loading.delete(id));
+	}
+}
 
 /** Read the pictures of these ids that are not known yet, or all of them if `again`. */
 export async function load(ids, again = false) {
-	const missing = ids.filter(id => (again || !store.pictures.has(id)) && !loading.has(id));
+	const wanted = ids.filter(id => again || !store.pictures.has(id));
+	const missing = wanted.filter(id => !loading.has(id));
 	for (let start = 0; start < missing.length; start += CHUNK) {
 		const chunk = missing.slice(start, start + CHUNK);
-		chunk.forEach(id => loading.add(id));
-		try {
-			keep((await read('pictures', { ids: chunk.join(','), limit: chunk.length })).pictures);
-		} finally {
-			chunk.forEach(id => loading.delete(id));
-		}
+		const request = readChunk(chunk);
+		chunk.forEach(id => loading.set(id, request));
 	}
+	await Promise.all(wanted.map(id => loading.get(id))); // also what others asked for
 }
 
 /** Forget pictures outside the view, which may have changed; they are read again when needed. */
