@@ -28,7 +28,7 @@ from protorect.embedding.store import read_provenance
 from protorect.errors import DataError
 from protorect.evaluation.features import read_features
 from protorect.evaluation.fine_tuned import Pictures
-from protorect.paper.networks import Network
+from protorect.paper.networks import trained_on
 from protorect.paper.published import load_toml
 
 SPLITS = ("val", "test")
@@ -49,11 +49,6 @@ class FeatureSet(NamedTuple):
         return DATASETS[self.dataset].get("data", self.dataset)
 
     @property
-    def validation(self) -> "FeatureSet":
-        """The features on whose validation classes Z is chosen."""
-        return self._replace(dataset=DATASETS[self.dataset].get("validation", self.dataset))
-
-    @property
     def recipe(self) -> str:
         """How its recipe and its packaged weights are called, such as "mini-conv64"."""
         return self._named(DATASETS[self.dataset].get("recipe", self.dataset))
@@ -72,12 +67,14 @@ class FeatureSet(NamedTuple):
         """Name of the file of a split."""
         return f"{self.of(split).name}-{split}.npz"
 
+    def of(self, split: str) -> "FeatureSet":
+        """The feature set that this split is taken from; Z may be chosen on another data set."""
+        if split != "val":
+            return self
+        return self._replace(dataset=DATASETS[self.dataset].get("validation", self.dataset))
+
     def _named(self, dataset: str) -> str:
         return "-".join(filter(None, (dataset, self.backbone, self.run)))
-
-    def of(self, split: str) -> "FeatureSet":
-        """The feature set that this split is taken from."""
-        return self.validation if split == "val" else self
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,20 +84,19 @@ class FeatureFile:
     name: str
     features: NDArray[Any]
     labels: NDArray[Any]
+    groups: NDArray[Any] | None
     manifest: dict[str, Any]
-    feature_set: FeatureSet | None = None  # as its name says
-    groups: NDArray[Any] | None = None
+    feature_set: FeatureSet  # as its name says
 
     def provenance(self) -> dict[str, Any]:
         """Name, hash of the values and origin, to be stored with a result."""
         digest = hashlib.sha256(np.ascontiguousarray(self.features).tobytes())
         digest.update("\n".join(map(str, self.labels.tolist())).encode())
         origin = {name: self.manifest[name] for name in _PROVENANCE if name in self.manifest}
-        if self.feature_set is not None:
-            dataset, network, _ = self.feature_set
-            origin |= {"data": dataset}  # which of those that are prepared from the same pictures
-            if network != origin.get("backbone"):
-                origin["network"] = network
+        # Which of the data sets that are prepared from the same pictures.
+        origin["data"] = self.feature_set.dataset
+        if self.feature_set.backbone != origin.get("backbone"):
+            origin["network"] = self.feature_set.backbone
         return {"file": self.name, "sha256": digest.hexdigest(), **origin}
 
 
@@ -111,7 +107,7 @@ class FeatureFolder:
     path: Path = Path("features")
     data: Path = Path("data")
     runs: Path = Path("runs")
-    networks: Mapping[str, Network] = field(default_factory=dict)  # that the user chose, by name
+    networks: Mapping[str, str] = field(default_factory=dict)  # sources that the user chose
 
     def missing_splits(self, features: FeatureSet) -> list[str]:
         """The splits that have no file."""
@@ -134,7 +130,7 @@ class FeatureFolder:
     def packaged(self, features: FeatureSet) -> str | None:
         """Source of a network that has weights; None where there is a run, or one is needed."""
         if features.pretrained:
-            return self.networks.get(features.backbone, Network.of(features.backbone)).source
+            return self.networks.get(features.backbone, features.backbone)
         known = features.recipe in pretrained_weights()
         return features.recipe if known and not (self.runs / features.name).exists() else None
 
@@ -146,8 +142,8 @@ class FeatureFolder:
         """What the network was trained on, if it is not trained on the data set itself."""
         if not features.pretrained:
             return None
-        network = self.networks.get(features.backbone, Network.of(features.backbone))
-        return network.trained_on(str(test.manifest.get("weights")))
+        digest = str(test.manifest.get("weights"))
+        return trained_on(features.backbone, self.network(features), digest)
 
     def has_pictures(self, features: FeatureSet) -> bool:
         """Whether the packed pictures and the network that made the features exist."""
@@ -211,8 +207,7 @@ class FeatureFolder:
                 f"{path}: its pictures have crop {crop!r}; {features.dataset} is prepared with "
                 f"{options}. Remove it, or extract it from the right pictures."
             )
-        rows, labels, groups = read_features(path)
-        return FeatureFile(path.name, rows, labels, manifest, features, groups)
+        return FeatureFile(path.name, *read_features(path), manifest, features)
 
 
 def _recipe(features: FeatureSet) -> list[str]:
@@ -220,6 +215,5 @@ def _recipe(features: FeatureSet) -> list[str]:
     seed = features.run.removeprefix("seed") if features.run.startswith("seed") else ""
     name = features._replace(run="").recipe if seed else features.recipe
     config = Path("configs") / f"{name}.toml"
-    known = config.exists()
-    recipe = ["--config", str(config)] if known else ["--backbone", features.backbone]
+    recipe = ["--config", str(config)] if config.exists() else ["--backbone", features.backbone]
     return [*recipe, "--set", f"seed={seed}"] if seed else recipe

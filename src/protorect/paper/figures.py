@@ -42,11 +42,12 @@ def figure_data(job: Job) -> Measured:
     The projected episode is the one whose accuracies are nearest to the means of the methods.
     """
     (setting,) = job.settings
+    table, episodes = job.table, job.sample_episodes(setting)
     features, labels = job.test.features, job.test.labels
-    episodes = job.sample_episodes(setting)
     results, _, against_z = accuracy_over_z(features, labels, job.methods, episodes, job.progress)
-    table = FeatureTable.of(features, labels)
-    number = typical_episode([results[name, 1] for name in job.methods])
+    one_shot_results = [results[name, 1] for name in job.methods]
+    distances = sum(np.square(one.per_episode - one.accuracy) for one in one_shot_results)
+    number = int(np.argmin(distances))
     one_shot = episodes.with_shot(1)
     rows = (one_shot.support, one_shot.query, one_shot.query_way)
     (task,) = task_batches(table, Episodes(*(array[number, None] for array in rows)))
@@ -62,8 +63,7 @@ def figure_data(job: Job) -> Measured:
 
 
 def sweep(
-    features: NDArray[Any],
-    labels: NDArray[Any],
+    table: FeatureTable,
     methods: Sequence[str],
     variants: tuple[str, Sequence[float]],
     episodes: Episodes,
@@ -77,7 +77,7 @@ def sweep(
     spelling, values = variants
     names = {w: [f"{spelling}{value},weighting={w}" for value in values] for w in WEIGHTINGS}
     every = [*methods, *chain(*names.values())]
-    results = evaluate(features, labels, every, shot=SHOTS, episodes=episodes, progress=progress)
+    results = evaluate(table, None, every, shot=SHOTS, episodes=episodes, progress=progress)
     by_name = {(one.method, one.shot): one for one in results}
     curves = {(w, k): [by_name[name, k] for name in names[w]] for w in WEIGHTINGS for k in SHOTS}
     return {key: one for key, one in by_name.items() if key[0] in methods}, curves
@@ -95,30 +95,23 @@ def accuracy_over_z(
     The data includes the accuracy that eq. (25) expects, with one coefficient fitted to the 1-shot
     and the 5-shot accuracy of CSPN, as in the paper, and with one for each shot.
     """
-    results, curves = sweep(features, labels, methods, ("bd-i:z=", Z), episodes, progress)
+    table = FeatureTable.of(features, labels)
+    results, curves = sweep(table, methods, ("bd-i:z=", Z), episodes, progress)
     moments = class_moments(features, labels)
     cspn = {k: results["cspn", k].accuracy for k in SHOTS}
-    data: dict[str, Any] = {"z": list(Z), **asdict(moments)}
-    data |= {"eta": accuracy_coefficient(moments, cspn), "expected": {}}
-    data |= {"eta_by_shot": {}, "expected_by_shot": {}}
-    for k in SHOTS:
-        own = accuracy_coefficient(moments, {k: cspn[k]})
-        data["expected"][str(k)] = expected_accuracy(moments, data["eta"], k, Z).tolist()
-        data["eta_by_shot"][str(k)] = own
-        data["expected_by_shot"][str(k)] = expected_accuracy(moments, own, k, Z).tolist()
-    for name in WEIGHTINGS:
-        data[name] = {str(shot): accuracy_data(curves[name, shot]) for shot in SHOTS}
-    return results, curves, data
+    eta = accuracy_coefficient(moments, cspn)
+    own = {k: accuracy_coefficient(moments, {k: cspn[k]}) for k in SHOTS}
+    theory = {k: expected_accuracy(moments, eta, k, Z).tolist() for k in SHOTS}
+    own_theory = {k: expected_accuracy(moments, own[k], k, Z).tolist() for k in SHOTS}
+    by_shot = {"expected": theory, "eta_by_shot": own, "expected_by_shot": own_theory}
+    by_shot |= {w: {k: accuracy_data(curves[w, k]) for k in SHOTS} for w in WEIGHTINGS}
+    data = {name: {str(k): one[k] for k in SHOTS} for name, one in by_shot.items()}
+    return results, curves, {"z": list(Z), **asdict(moments), "eta": eta, **data}
 
 
 def accuracy_data(results: Sequence[Result]) -> dict[str, list[float]]:
     """Accuracies and the half-widths of their intervals."""
     return {name: [getattr(one, name) for one in results] for name in ("accuracy", "ci95")}
-
-
-def typical_episode(results: Sequence[Result]) -> int:
-    """Number of the episode whose accuracies are nearest to their means."""
-    return int(np.argmin(sum(np.square(one.per_episode - one.accuracy) for one in results)))
 
 
 @torch.inference_mode()

@@ -11,6 +11,7 @@ from protorect.errors import naming
 from protorect.evaluation.episodes import Episodes
 from protorect.evaluation.evaluate import choose_z, evaluate, evaluate_chosen
 from protorect.evaluation.features import FeatureTable
+from protorect.evaluation.result import Result
 from protorect.evaluation.sampling import sample_episodes
 from protorect.evaluation.select_z import Choice, z_text
 from protorect.methods import PICTURE_METHODS, chosen_methods
@@ -71,6 +72,11 @@ class Setting:
             run=run,
         )
 
+    def measured(self, result: Result) -> Measurement:
+        """The accuracy of a method in this setting."""
+        estimate = result.accuracy, result.ci95
+        return self.measurement(result.method, result.shot, *estimate, result.chosen)
+
 
 @dataclass(frozen=True)
 class Known:
@@ -96,30 +102,33 @@ class Job:
     progress: Progress | None = None
     known: Known = field(default_factory=Known)
 
+    @property
+    def table(self) -> FeatureTable:
+        """The test features on a device, with their labels."""
+        return FeatureTable.of(self.test.features, self.test.labels)
+
     def choose_z(self, setting: Setting) -> list[Choice]:
         """Choose Z for each method and shot on validation episodes without distractors."""
         keys = {name: (setting.feature_set, setting.validation, name) for name in self.methods}
         new = [name for name, key in keys.items() if key not in self.known.choices]
-        chosen = self._choose_z(setting, new) if new else []
-        for name in new:
-            self.known.choices[keys[name]] = [one for one in chosen if one.method == name]
+        if new:
+            way, episodes = setting.validation
+            with naming(self.val.name):
+                chosen = choose_z(
+                    self.val.features,
+                    self.val.labels,
+                    new,
+                    groups=self.val.groups,
+                    shot=SHOTS,
+                    way=min(way, len(np.unique(self.val.labels))),
+                    query=QUERY,
+                    episodes=episodes,
+                    seed=self.seed,
+                    progress=self.progress,
+                )
+            for name in new:
+                self.known.choices[keys[name]] = [one for one in chosen if one.method == name]
         return [one for key in keys.values() for one in self.known.choices[key]]
-
-    def _choose_z(self, setting: Setting, methods: Sequence[str]) -> list[Choice]:
-        way, episodes = setting.validation
-        with naming(self.val.name):
-            return choose_z(
-                self.val.features,
-                self.val.labels,
-                methods,
-                groups=self.val.groups,
-                shot=SHOTS,
-                way=min(way, len(np.unique(self.val.labels))),
-                query=QUERY,
-                episodes=episodes,
-                seed=self.seed,
-                progress=self.progress,
-            )
 
     def sample_episodes(self, setting: Setting) -> Episodes:
         """Sample the test episodes of a setting, with the most shots."""
@@ -138,8 +147,7 @@ class Job:
 
 def accuracy(job: Job) -> Measured:
     """Accuracy of each method in each setting, at 1 and 5 shots, with the Z chosen for it."""
-    known = job.known.accuracies
-    table = FeatureTable.of(job.test.features, job.test.labels)
+    known, table = job.known.accuracies, job.table
     for setting in job.settings:
         new = [name for name in job.methods if (setting, name) not in known]
         if new:
@@ -147,10 +155,7 @@ def accuracy(job: Job) -> Measured:
             episodes, methods = job.sample_episodes(setting), chosen_methods(new)
             results = evaluate_chosen(table, methods, choices, SHOTS, episodes, job.progress)
             for one in results:
-                number = setting.measurement(
-                    one.method, one.shot, one.accuracy, one.ci95, one.chosen
-                )
-                known.setdefault((setting, one.method), []).append(number)
+                known.setdefault((setting, one.method), []).append(setting.measured(one))
     wanted = [(setting, name) for setting in job.settings for name in job.methods]
     return [number for one in wanted for number in known[one]], {}
 
@@ -168,9 +173,8 @@ def fine_tuning(job: Job) -> Measured:
             continue
         fewer = replace(setting, episodes=min(setting.episodes, job.fine_tuned))
         results = evaluate(
-            job.test.features,
-            job.test.labels,
-            ["cspn", *on_pictures],
+            job.table,
+            methods=["cspn", *on_pictures],
             shot=SHOTS,
             episodes=job.sample_episodes(setting).first(fewer.episodes),
             pictures=job.folder.pictures(setting.feature_set),
@@ -179,7 +183,7 @@ def fine_tuning(job: Job) -> Measured:
         cspn = {one.shot: one for one in results if one.method == "cspn"}
         for one in results:
             if one.method in on_pictures:
-                numbers.append(fewer.measurement(one.method, one.shot, one.accuracy, one.ci95))
+                numbers.append(fewer.measured(one))
                 by_shot = differences.setdefault(one.method, {"episodes": one.episodes})
                 by_shot[str(one.shot)] = one.minus(cspn[one.shot])._asdict()
     return numbers, differences

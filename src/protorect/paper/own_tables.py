@@ -8,7 +8,6 @@ from protorect.paper.record import ByKey, Measurement
 from protorect.paper.tables import (
     MISSING,
     OTHER_NETWORKS,
-    estimate,
     has_chosen_z,
     measured_keys,
     measured_text,
@@ -65,7 +64,7 @@ def _systems(
     rows = []
     for key in keys:
         found = [values.get((key, shot)) for shot in SHOTS]
-        texts = [value_text(estimate(one)) if one else MISSING for one in found]
+        texts = [value_text(one) if one else MISSING for one in found]
         chosen = [key] if any(getattr(one, "z", None) for one in found) else []
         rows.append([*row_names([key], chosen), source, *texts])
     return rows

@@ -14,7 +14,7 @@ from protorect._utils.versions import versions
 from protorect.errors import DataError
 from protorect.paper.feature_sets import FeatureSet
 from protorect.paper.networks import PAPER_SOURCE
-from protorect.paper.published import Key, Value
+from protorect.paper.published import Key
 
 _DECIMALS = 4
 _TEXTS, _COUNTS = ("dataset", "backbone", "method"), ("way", "shot", "query", "episodes")
@@ -68,9 +68,9 @@ class Measurement:
         return Key(self.dataset, backbone, self.method, self.way, self.distractors, self.quantity)
 
     @property
-    def estimate(self) -> Value:
-        """The number with its interval."""
-        return Value(self.value, self.ci95)
+    def mean(self) -> float:
+        """The number, by the name that it has in `Value`."""
+        return self.value
 
 
 ByKey = Mapping[tuple[Key, int], Measurement]  # by key and shot
@@ -114,8 +114,8 @@ class Record:
     @property
     def feature_sets(self) -> list[str]:
         """Names of the feature sets, each once."""
-        test = (one for one in self.features if one.get("split") != "val")
-        return list(dict.fromkeys(map(_feature_set, test)))
+        test = (str(one["file"]) for one in self.features if one.get("split") != "val")
+        return list(dict.fromkeys(name.rsplit("-", 1)[0] for name in test))
 
     def with_earlier(self, earlier: "Record") -> "Record":
         """Add what an earlier record measured on other feature sets."""
@@ -180,7 +180,3 @@ def measured_by_key(records: Iterable[Record]) -> dict[tuple[Key, int], Measurem
     ordered = sorted(records, key=lambda record: record.experiment)
     numbers = (one for record in ordered for one in record.measured if not one.run)
     return {(one.key, one.shot): one for one in numbers}
-
-
-def _feature_set(file: Mapping[str, Any]) -> str:
-    return str(file["file"]).rsplit("-", 1)[0]

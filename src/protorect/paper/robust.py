@@ -34,9 +34,8 @@ TOP = 15
 
 def robustness(job: Job) -> Measured:
     """Accuracy and mAP of each method in each setting, at 1 and 5 shots."""
-    numbers = []
+    numbers, table = [], job.table
     choices = job.choose_z(job.settings[0])
-    table = FeatureTable.of(job.test.features, job.test.labels)
     for setting in job.settings:
         episodes = job.sample_episodes(setting)
         for shot, name in product(SHOTS, job.methods):

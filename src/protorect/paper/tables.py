@@ -45,7 +45,7 @@ class _Compared(NamedTuple):
         return self.key.backbone != self.row.key.backbone
 
 
-def agreement(printed: Value, measured: Value) -> str:
+def agreement(printed: Value, measured: Value | Measurement) -> str:
     """Whether a measured number agrees with the printed one: "within", "above" or "below".
 
     "within" means that the 95 % interval of their difference contains zero. A number that was
@@ -60,7 +60,7 @@ def agreement(printed: Value, measured: Value) -> str:
 def agreement_counts(measured: ByKey, method: str) -> Counter[str]:
     """How many of a method's numbers are "within", "above" and "below" the printed ones."""
     return Counter(
-        agreement(printed, measured[own, shot].estimate)
+        agreement(printed, measured[own, shot])
         for (key, shot), printed in published_values().items()
         for own in variants(key)
         if own.system == method and (own, shot) in measured
@@ -136,8 +136,7 @@ def _compared(one: _Compared, shot: int, measured: ByKey) -> list[str]:
     if printed and number and one.other_network:
         difference = _change(one, shot, measured)
     elif printed and number:
-        verdict = agreement(printed, number.estimate)
-        difference = f"{signed(number.value - printed.mean)} {verdict}"
+        difference = f"{signed(number.value - printed.mean)} {agreement(printed, number)}"
     return [
         value_text(printed) if printed else MISSING,
         measured_text(number) if number else MISSING,
@@ -152,14 +151,8 @@ def _change(one: _Compared, shot: int, measured: ByKey) -> str:
         plain = key._replace(distractors=0) if key.distractors else key._replace(system="cspn")
         if key == plain or (plain, shot) not in values:
             return ""
-        estimates = [estimate(values[which, shot]) for which in (key, plain)]
-        changes.append(signed(estimates[0].mean - estimates[1].mean))
+        changes.append(signed(values[key, shot].mean - values[plain, shot].mean))
     return f"{changes[0]} (published {changes[1]})"
-
-
-def estimate(value: Value | Measurement) -> Value:
-    """A published or measured number with its interval."""
-    return value.estimate if isinstance(value, Measurement) else value
 
 
 def rank(dataset: str, accuracy: float) -> int:
@@ -197,7 +190,7 @@ def ranks(table: PublishedTable, measured: ByKey) -> list[Element]:
     return [text, Table(prose("ranks caption"), header, [*rows, means])]
 
 
-def value_text(value: Value) -> str:
+def value_text(value: Value | Measurement) -> str:
     """Format a number, such as "70.31 ± 0.93"."""
     return f"{value.mean:.2f}" + ("" if value.ci95 is None else f" ± {value.ci95:.2f}")
 
@@ -209,4 +202,4 @@ def signed(difference: float) -> str:
 
 def measured_text(one: Measurement) -> str:
     """Format a measured number, such as "99.71 ± 0.07, Z = 10"."""
-    return value_text(one.estimate) + ("" if one.z is None else f", Z = {one.z}")
+    return value_text(one) + ("" if one.z is None else f", Z = {one.z}")

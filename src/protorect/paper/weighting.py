@@ -37,11 +37,9 @@ def weighting(job: Job) -> Measured:
     Z is the paper's 8 throughout, so that only the weights differ.
     """
     (setting,) = job.settings
-    features, labels = job.test.features, job.test.labels
-    episodes = job.sample_episodes(setting)
+    table, episodes = job.table, job.sample_episodes(setting)
     variants = ("bd-cspn:epsilon=", EPSILONS)
-    results, curves = sweep(features, labels, job.methods, variants, episodes, job.progress)
-    table = FeatureTable.of(features, labels)
+    results, curves = sweep(table, job.methods, variants, episodes, job.progress)
     shots: dict[str, Any] = {}
     for shot in SHOTS:
         cspn = results["cspn", shot]
@@ -55,10 +53,7 @@ def weighting(job: Job) -> Measured:
                 "gain_ci95": [gain.ci95 for gain in gains],
                 "support_share": shares[name],
             }
-    numbers = [
-        setting.measurement(name, shot, one.accuracy, one.ci95)
-        for (name, shot), one in results.items()
-    ]
+    numbers = [setting.measured(one) for one in results.values()]
     return numbers, {"epsilon": list(EPSILONS), "shots": shots}
 
 
