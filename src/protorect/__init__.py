@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not follow __getatt
         PartialError as PartialError,
         ProtorectError as ProtorectError,
     )
+    from protorect.estimators.bd_cspn import BDCSPN as BDCSPN, CSPN as CSPN
     from protorect.estimators.few_shot import FewShotClassifier as FewShotClassifier
-    from protorect.estimators.prototypes import BDCSPN as BDCSPN, CSPN as CSPN
     from protorect.evaluation.compare import compare as compare
     from protorect.evaluation.episodes import Episodes as Episodes
     from protorect.evaluation.evaluate import evaluate as evaluate
@@ -68,8 +68,8 @@ _NAMES = {
     ),
     "datasets.prepare": ("prepare",),
     "embedding.extract": ("extract",),
+    "estimators.bd_cspn": ("BDCSPN", "CSPN"),
     "estimators.few_shot": ("FewShotClassifier",),
-    "estimators.prototypes": ("BDCSPN", "CSPN"),
     "evaluation.compare": ("compare",),
     "evaluation.episodes": ("Episodes",),
     "evaluation.evaluate": ("evaluate",),

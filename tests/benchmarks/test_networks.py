@@ -2,10 +2,10 @@
 
 from benchmarks.documents import DOCS, load_results
 from benchmarks.networks_document import measured_text, plot
+from benchmarks.speed_plot import Point, frontier
 
 from protorect.embedding.networks import MEASURED
 from protorect.embedding.sources import DEFAULT_SOURCE
-from protorect.report.plots.speed import Point, frontier
 
 
 def cell(results, spec, shot, name="groceries"):

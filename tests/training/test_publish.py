@@ -47,7 +47,7 @@ def test_a_run_is_published_with_its_card(run, tmp_path, capsys):
     card = (out / "mine-1.md").read_text()
     for line in (
         "| cspn | 61.23 ± 0.50 |",
-        "| licence of the data | MIT |",
+        "| license of the data | MIT |",
         "| training | epoch 2 of 3 |",
         "| validation | 70.00 % (5-way 5-shot), the best of all epochs |",
         "| method | 1-shot |",

@@ -48,6 +48,13 @@ def test_an_epoch_uses_every_image_once():
     assert not np.array_equal(rows[0], other[0])
 
 
+def test_pictures_left_over_from_the_whole_batches_make_them_larger():
+    sizes = [len(rows) for rows in batch_rows(511, TrainingConfig(batch_size=256), 0)]
+    assert sizes == [511]
+    sizes = [len(rows) for rows in batch_rows(515, TrainingConfig(batch_size=256), 0)]
+    assert sizes == [258, 257]
+
+
 def test_steps_per_epoch_may_use_the_images_several_times():
     config = TrainingConfig(batch_size=64, steps_per_epoch=9)
     rows = list(batch_rows(100, config, epoch=0))

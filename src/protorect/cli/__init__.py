@@ -21,7 +21,7 @@ COMMANDS = {
     "export": "write the labels of a project or a sorted folder for other programs",
     "demo": "see the paper's effect, and a folder sorted; writes a page",
     "networks": "list the networks that can embed pictures: terms, accuracy, speed",
-    "datasets": "list known data sets: where to get them, licences, folders",
+    "datasets": "list known data sets: where to get them, licenses, folders",
     "prepare": "index and pack a data set, once",
     "train": "train a backbone on the base classes of a data set",
     "extract": "write the features of pictures by a trained backbone",

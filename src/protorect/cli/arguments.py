@@ -4,6 +4,7 @@ import argparse
 import shutil
 import textwrap
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from protorect._utils.parameters import (
@@ -34,6 +35,14 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     choices = EMBEDDING_PRECISIONS
     add("--precision", default="auto", choices=choices, help="auto: the fastest without loss")
     add("--device", default="auto", help="a torch device; auto: a GPU if there is one, else cpu")
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the feature cache: `cache` is a folder, True for the user's, or False."""
+    add = parser.add_mutually_exclusive_group().add_argument
+    folder = "cache features here (your cache folder)"
+    add("--cache", type=Path, metavar="FOLDER", default=True, help=folder)
+    add("--no-cache", dest="cache", action="store_false", help="cache no features")
 
 
 def given(options: argparse.Namespace, described: type[Parameters]) -> dict[str, Any]:

@@ -31,18 +31,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_parameters(parser, ExportOptions, "validation", "seed")
     add("--network", metavar="NAME", help="of the classifier of a sorted folder (as in sort)")
     cache = parser.add_mutually_exclusive_group().add_argument
-    cache("--cache", type=Path, metavar="FOLDER", help="cached features (your cache folder)")
-    cache("--no-cache", action="store_true", help="use no cached features")
+    folder = "cached features (your cache folder)"
+    cache("--cache", type=Path, metavar="FOLDER", default=True, help=folder)
+    cache("--no-cache", dest="cache", action="store_false", help="use no cached features")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Export, and print what was written."""
     check_format(options.format)
     if options.only and options.min_probability is not None:
         raise OptionError("give --only accepted or --min-probability, not both.")
     include = "checked" if options.only else "all" if options.min_probability is None else "from"
-    chosen = given(options, ExportOptions) | {"copy": options.copy}
-    chosen["cache"] = options.cache or not options.no_cache
+    chosen = given(options, ExportOptions) | {"copy": options.copy, "cache": options.cache}
     if is_project(options.project):
         with LabelingSession.open(options.project, read_only=True, cache=False) as session:
             session.wait()
@@ -69,4 +69,3 @@ def run(options: argparse.Namespace) -> int:
             "made."
         )
     print(f"{counted(exported.pictures, 'picture', 'pictures')}: {exported.path}")
-    return 0

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from protorect.backbones.pretrained import pretrained_weights
-from protorect.cli.arguments import add_device
+from protorect.cli.arguments import add_cache, add_device
 from protorect.cli.output import print_list
 from protorect.cli.progress import progress_bar
 from protorect.embedding.extract import extract
@@ -33,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="OUT", help="the file or folder to write")
     add_device(parser)
     add("--workers", type=int, metavar="N", help="number of threads (default: one per core)")
-    cache = parser.add_mutually_exclusive_group().add_argument
-    cache("--cache", type=Path, metavar="FOLDER", help="cache features here (your cache folder)")
-    cache("--no-cache", action="store_true", help="cache no features")
+    add_cache(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -48,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
             options.out,
             split=options.split,
             workers=options.workers,
-            cache=options.cache or not options.no_cache,
+            cache=options.cache,
             progress=progress,
         )
     print(described(embedder), file=sys.stderr)

@@ -12,14 +12,13 @@ can label and see the pictures, and the connection is not encrypted.
 
 import argparse
 import ipaddress
-import os
 import sys
-import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
-from protorect._utils.parameters import PRECISIONS
 from protorect.app.server import Address, listening, serve
+from protorect.cli.arguments import add_device
+from protorect.cli.browser import open_page
 from protorect.cli.progress import progress_bar
 from protorect.errors import OptionError
 from protorect.labeling.examples import find_examples
@@ -39,9 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--port", type=int, default=0, help="the port; 0 for a free one (%(default)s)")
     add("--token", default="", help="the token of the address (a new random one)")
     add("--no-browser", action="store_true", help="open no browser")
-    add("--no-cache", action="store_true", help="cache no features")
-    add("--precision", default="auto", choices=PRECISIONS, help="auto: bfloat16 where it is fast")
-    add("--device", default="cpu", help="where to compute, as a torch device (%(default)s)")
+    add("--no-cache", dest="cache", action="store_false", help="cache no features")
+    add_device(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -55,8 +53,8 @@ def run(options: argparse.Namespace) -> None:
 
         def ready(address: str) -> None:
             print(address, flush=True)
-            if not options.no_browser and _has_browser():
-                webbrowser.open(address)
+            if not options.no_browser:
+                open_page(address)
 
         # Ctrl-C is how a person ends it.
         with progress_bar("reading pictures") as progress, suppress(KeyboardInterrupt):
@@ -72,13 +70,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _session(options: argparse.Namespace) -> LabelingSession:
     """The session of a new project, or of the one that is given instead of pictures."""
-    choices = {
-        "source": options.network,
-        "method": options.method,
-        "cache": not options.no_cache,
-        "precision": options.precision,
-        "device": options.device,
-    }
+    names = ("method", "cache", "precision", "device")
+    choices = {"source": options.network, **{name: getattr(options, name) for name in names}}
     given = {name: value for name, value in choices.items() if value is not None}
     examples = None
     if options.examples:
@@ -102,12 +95,3 @@ def _check_host(host: str) -> None:
             "the pictures and change labels; the connection is not encrypted.",
             file=sys.stderr,
         )
-
-
-def _has_browser() -> bool:
-    """Whether a person is likely to see a browser that is opened."""
-    if not sys.stdout.isatty() or "CI" in os.environ:
-        return False
-    return sys.platform in ("win32", "darwin") or bool(
-        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    )

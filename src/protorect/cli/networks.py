@@ -30,7 +30,9 @@ def run(options: argparse.Namespace) -> None:
     for name in options.name or known:
         lines = _lines(known[name], results) if name in known else [name]
         if options.measure:
-            lines.append(f"  here        {_speed(name, options)}")
+            embedder = load_embedder(name, precision=options.precision, device=options.device)
+            speed = f"{pictures_per_second(embedder):.0f} pictures/s"
+            lines.append(f"  here        {speed}, {described(embedder)}")
         print("\n".join(lines), end="\n\n", flush=True)
     print(MORE)
 
@@ -52,8 +54,3 @@ def _lines(network: Network, results: dict[str, Any]) -> list[str]:
         )
         lines.append(f"  {title:10}  {shown}")
     return lines
-
-
-def _speed(name: str, options: argparse.Namespace) -> str:
-    embedder = load_embedder(name, precision=options.precision, device=options.device)
-    return f"{pictures_per_second(embedder):.0f} pictures/s, {described(embedder)}"

@@ -75,7 +75,10 @@ def run(options: argparse.Namespace) -> None:
     if options.list:
         _list(chosen, folder)
         return
-    _check(options)
+    if options.from_results is not None and (options.names or options.results is not None):
+        raise OptionError(
+            "--from-results measures nothing, so it takes neither names nor --results."
+        )
     check_outputs([options.html])
     records = _records(chosen, folder, options)
     sections = experiment_sections(records)
@@ -89,13 +92,6 @@ def run(options: argparse.Namespace) -> None:
         for name, text in documents(records, sections, trainings).items():
             write_text(options.docs / name, text)
             print(options.docs / name)
-
-
-def _check(options: argparse.Namespace) -> None:
-    if options.from_results is not None and (options.names or options.results is not None):
-        raise OptionError(
-            "--from-results measures nothing, so it takes neither names nor --results."
-        )
 
 
 def _records(
@@ -126,14 +122,12 @@ def _records(
 
 def _earlier(chosen: list[Experiment], results: Path | None, seed: int) -> dict[str, Record]:
     """What the results folder already holds; an error before the work if it cannot be kept."""
-    earlier: dict[str, Record] = {}
     if results is None:
-        return earlier
+        return {}
     for experiment in chosen:
         check_writable(results / f"{experiment.name}.json")
-        if record := earlier_record(results, experiment.name, seed):
-            earlier[experiment.name] = record
-    return earlier
+    found = {one.name: earlier_record(results, one.name, seed) for one in chosen}
+    return {name: record for name, record in found.items() if record}
 
 
 def _list(chosen: list[Experiment], folder: FeatureFolder) -> None:

@@ -1,7 +1,7 @@
 """Write the best weights of a run with a model card, for others to use.
 
 The files are NAME.safetensors and NAME.md, which says what the weights were trained on, how, under
-which licence, and their accuracy on novel classes.
+which license, and their accuracy on novel classes.
 
 RESULTS is what `protorect evaluate --json` wrote for features by these weights.
 """

@@ -10,7 +10,7 @@ ones, predictions.csv, and the contact sheet index.html. Pictures are linked the
 copies where the system makes no symbolic links); they are only moved with --move, and `protorect
 undo DIR` puts everything back. If it is interrupted, give the same command again.
 
-Pictures are recognised by their content: JPEG, PNG, GIF, BMP, TIFF, WebP, AVIF, JPEG 2000, PPM, and
+Pictures are recognized by their content: JPEG, PNG, GIF, BMP, TIFF, WebP, AVIF, JPEG 2000, PPM, and
 HEIC with pip install 'protorect[heic]'. Decoding uses at most 1600 MB in all threads together, or
 what the environment variable PROTORECT_DECODING_MB says; larger pictures are reported.
 
@@ -31,7 +31,13 @@ from functools import partial
 from pathlib import Path
 
 from protorect._utils.files import write_text
-from protorect.cli.arguments import add_device, add_parameters, given, parameters_text
+from protorect.cli.arguments import (
+    add_cache,
+    add_device,
+    add_parameters,
+    given,
+    parameters_text,
+)
 from protorect.cli.output import check_outputs, print_list
 from protorect.cli.progress import progress_bar
 from protorect.embedding.sources import DEFAULT_SOURCE
@@ -70,9 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-sheet", dest="contact_sheet", action="store_false", help="make no contact sheet")
     add("--eval", action="store_true", help="measure: the pictures' folders are their true labels")
     add("--watch", action="store_true", help="continue to sort what arrives, until Ctrl-C")
-    cache = parser.add_mutually_exclusive_group().add_argument
-    cache("--cache", type=Path, metavar="FOLDER", help="cache features here (your cache folder)")
-    cache("--no-cache", action="store_true", help="cache no features")
+    add_cache(parser)
     add_device(parser)
 
 
@@ -87,13 +91,9 @@ def run(options: argparse.Namespace) -> int:
         evaluate=options.eval,
         progress_of=progress_bar,
     )
-    classifier_options = {
-        "source": options.network,
-        "method": options.method,
-        "cache": options.cache or not options.no_cache,
-        "precision": options.precision,
-        "device": options.device,
-    }
+    names = ("method", "cache", "precision", "device")
+    classifier_options = {name: getattr(options, name) for name in names}
+    classifier_options["source"] = options.network
     examples = find_examples(options.examples, nested=options.nested)
     arguments = (options.pictures, examples, options.out, sort_options)
     if options.watch:
@@ -123,11 +123,6 @@ def _watch(results: Iterator[SortResult], options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _by_kind(result: SortResult) -> list[tuple[str, int]]:
-    """The kinds of skipped files with their numbers, the most frequent first."""
-    return Counter(file.kind for file in result.skipped).most_common()
-
-
 def _changed(changes: Sequence[tuple[str, str, int]]) -> str:
     """What is in another folder than after the last sorting."""
     count = sum(number for _, _, number in changes)
@@ -138,11 +133,11 @@ def _changed(changes: Sequence[tuple[str, str, int]]) -> str:
 
 def _report(result: SortResult, options: argparse.Namespace) -> None:
     """Print where the pictures went, and write the requested copy of the predictions."""
-    out = options.out
+    out, skipped = options.out, Counter(file.kind for file in result.skipped)
     print(result.network)
     notes = [
         (result.finished, "left by an interruption, now in their place"),
-        *((count, f"skipped: {kind}") for kind, count in _by_kind(result)),
+        *((count, f"skipped: {kind}") for kind, count in skipped.most_common()),
         (result.corrections, "moved by hand since the last sorting, now examples"),
         (len(result.examples), "already among the examples, labeled as such"),
         (result.replaced_links["hard link"], "hard links, as symbolic links cannot be made here"),

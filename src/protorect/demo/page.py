@@ -39,11 +39,12 @@ def demo_page(omniglot: OmniglotResult, photographs: SortResult, out: Path) -> s
         f"{effect_text(rectified.minus(basic))} on the same tasks. Measured "
         "just now, with data and networks that come with the package."
     )
+    summaries = {f"`{name}`": DESCRIBED[name].summary for name in METHODS if name in DESCRIBED}
     sections = [
         _episode_section(omniglot),
         _photographs_section(photographs, out),
         _row_section(omniglot),
-        _ablation_section(omniglot),
+        Section("The gain of each correction", [ablation_table(omniglot), summaries]),
         _z_section(omniglot),
         Section("How this page was made", [_details(omniglot)]),
     ]
@@ -53,10 +54,9 @@ def demo_page(omniglot: OmniglotResult, photographs: SortResult, out: Path) -> s
 
 def paper_row(omniglot: OmniglotResult) -> Table:
     """The paper's rows of this data set and backbone, published and measured."""
-    setting, measured = Setting(FEATURES, episodes=len(omniglot.episodes)), {}
-    for (name, shot), one in omniglot.results.items():
-        number = setting.measurement(name, shot, one.accuracy, one.ci95)
-        measured[number.key, shot] = number
+    setting = Setting(FEATURES, episodes=len(omniglot.episodes))
+    numbers = [setting.measured(one) for one in omniglot.results.values()]
+    measured = {(one.key, one.shot): one for one in numbers}
     table = published_tables()[TABLE]
     rows = [row for row in table.rows if row.key.backbone == FEATURES.backbone]
     return comparison(table._replace(rows=rows), measured)
@@ -164,11 +164,6 @@ def _row_section(omniglot: OmniglotResult) -> Section:
         f"validation classes; here it is {method(PRINTED).options.z} throughout."
     )
     return Section("The paper's row", [prose("how to read weights"), text, paper_row(omniglot)])
-
-
-def _ablation_section(omniglot: OmniglotResult) -> Section:
-    summaries = {f"`{name}`": DESCRIBED[name].summary for name in METHODS if name in DESCRIBED}
-    return Section("The gain of each correction", [ablation_table(omniglot), summaries])
 
 
 def _z_section(omniglot: OmniglotResult) -> Section:

@@ -7,7 +7,7 @@ import zipfile
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from protorect._utils.files import read_bytes, written_whole
+from protorect._utils.files import atomic_write, read_bytes
 from protorect._utils.progress import ProgressOf
 from protorect._utils.text import printable
 from protorect.errors import DataError
@@ -41,5 +41,5 @@ def write_photographs(folder: Path) -> None:
                 "another --out."
             )
     for path, content in missing.items():
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(content)

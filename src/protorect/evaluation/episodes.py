@@ -98,8 +98,7 @@ class Episodes:
         """The first `count` of these episodes."""
         if not 1 <= count <= len(self):
             raise OptionError(f"there are {len(self)} episodes; {count} cannot be selected.")
-        parts = (self.support[:count], self.query[:count], self.query_way[:count])
-        return type(self)(*parts)
+        return type(self)(self.support[:count], self.query[:count], self.query_way[:count])
 
     def check_labels(self, labels: NDArray[Any]) -> None:
         """Raise DataError if these episodes cannot come from rows with these labels (n,)."""

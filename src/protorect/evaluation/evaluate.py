@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from numbers import Real
 from typing import Any, cast
 
@@ -22,13 +23,7 @@ from protorect.evaluation.fine_tuned import Pictures, evaluate_fine_tuned
 from protorect.evaluation.own_method import Spec, resolve_methods
 from protorect.evaluation.result import Result
 from protorect.evaluation.sampling import sample_episodes
-from protorect.evaluation.select_z import (
-    Choice,
-    best_of_grid,
-    chosen_options,
-    has_free_z,
-    z_grid,
-)
+from protorect.evaluation.select_z import Choice, Z, chosen_options, has_free_z
 from protorect.evaluation.tasks import task_batches
 from protorect.methods import METHODS, Method, PictureMethod
 
@@ -205,10 +200,15 @@ def choose_z(
     free = [one for one in resolved if isinstance(one, Method) and has_free_z(one)]
     if not free:
         return []
-    grid = z_grid(query)
+    grid: list[Z] = [*range(query + 1), None]
     variants = [one.with_options(z=z) for one in free for z in grid]
     results = evaluate(features, labels, variants, shot=shot, way=way, query=query, **options)
-    return best_of_grid(free, shot, grid, results)
+    accuracies = np.array([result.accuracy for result in results])
+    by_choice = zip(product(shot, free), accuracies.reshape(-1, len(grid)), strict=True)
+    return [
+        Choice(one.name, k, grid[accuracy.argmax()], accuracy)  # the first of equals
+        for (k, one), accuracy in by_choice
+    ]
 
 
 def _pictures(

@@ -24,16 +24,9 @@ class GroupSampler:
     """Sampler of episodes from classes whose rows belong to groups.
 
     The support samples of a class come from different groups where it has enough of them. The
-    queries are any rows of the groups that are not in the episode's support.
-
-    Parameters
-    ----------
-    names
-        Names of the classes.
-    classes, groups
-        (n,), numbers of the class and the group of each row.
-    shot, query
-        Support samples and queries that every class must have rows for.
+    queries are any rows of the groups that are not in the episode's support. `classes` and
+    `groups` (n,) are numbers of the class, a position in `names`, and the group of each row; every
+    class must have rows for `shot` support samples and `query` queries.
     """
 
     def __init__(

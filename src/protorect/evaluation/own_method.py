@@ -58,7 +58,8 @@ class OwnMethod(Method):
         with torch.inference_mode(False), torch.enable_grad():
             own_support, own_query = _float32(task.support), _float32(task.unlabeled)
             own_labels = task.labels.expand(own_support.shape[:2]).clone()
-            with _failures(f"{self.name} failed", _file_of(self.function)):
+            code = getattr(self.function, "__code__", None)
+            with _failures(f"{self.name} failed", getattr(code, "co_filename", None)):
                 scores = self.function(own_support, own_labels, own_query, ways)
         if not isinstance(scores, Tensor) or scores.is_complex():
             given = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
@@ -179,10 +180,6 @@ def _failures(what: str, file: str | None) -> Iterator[None]:
         line = f" at line {own[-1].lineno}" if own else ""
         reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
         raise DataError(f"{what}{line}: {reason}.") from error
-
-
-def _file_of(function: Any) -> str | None:
-    return getattr(getattr(function, "__code__", None), "co_filename", None)
 
 
 def _float32(features: Features) -> Tensor:

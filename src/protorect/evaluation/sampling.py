@@ -102,7 +102,10 @@ def sample_episodes(
             f"episodes with {n_samples:,} samples in total do not fit into memory. Ask for fewer "
             "episodes at a time, with another seed each time."
         )
-    sampler = None if groups is None else table.group_sampler(groups, shot, query)
+    sampler = None
+    if groups is not None:
+        group_of_row = np.unique(plain_groups(groups, len(table.rows)), return_inverse=True)[1]
+        sampler = GroupSampler(table.names, table.numbers, group_of_row, shot, query)
 
     rng = np.random.default_rng(seed)
     # (episodes, way + distractors)
@@ -161,12 +164,6 @@ class _ClassRows(NamedTuple):
                 f"and {query} queries need {shot + query}{others}. Ask for fewer, or leave such "
                 "classes out."
             )
-
-    def group_sampler(self, groups: ArrayLike, shot: int, query: int) -> GroupSampler:
-        """A sampler of rows that belong to groups (n,)."""
-        group_names = plain_groups(groups, len(self.rows))
-        group_numbers = np.unique(group_names, return_inverse=True)[1]
-        return GroupSampler(self.names, self.numbers, group_numbers, shot, query)
 
     def draw(
         self,

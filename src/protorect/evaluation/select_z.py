@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect.evaluation.result import Result
 from protorect.methods import Method
 
 Z = int | None  # None for no limit
@@ -26,24 +25,6 @@ class Choice:
 def has_free_z(chosen: Method) -> bool:
     """Whether a method has a Z that was not set explicitly."""
     return getattr(chosen.options, "z", 0) != 0 and "z" not in chosen.changed
-
-
-def z_grid(query: int) -> list[Z]:
-    """The Z to try: every one up to the number of queries per class, and no limit."""
-    return [*range(query + 1), None]
-
-
-def best_of_grid(
-    methods: Sequence[Method], shots: Sequence[int], grid: Sequence[Z], results: Sequence[Result]
-) -> list[Choice]:
-    """The choice of every method at every shot; results come by shot, then method, then Z."""
-    accuracy = np.array([result.accuracy for result in results])
-    accuracy = accuracy.reshape(len(shots), len(methods), len(grid))
-    return [
-        Choice(chosen.name, k, grid[accuracy[i, j].argmax()], accuracy[i, j])  # the first of equals
-        for i, k in enumerate(shots)
-        for j, chosen in enumerate(methods)
-    ]
 
 
 def chosen_options(method: str, shot: int, choices: Sequence[Choice]) -> dict[str, Any]:

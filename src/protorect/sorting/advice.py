@@ -10,7 +10,7 @@ import torch
 from protorect.embedding.pipeline import Embedded
 from protorect.labeling.predictions import Predictions
 from protorect.uncertainty.expected_accuracy import expected_accuracy
-from protorect.uncertainty.suggest import without_near_duplicates
+from protorect.uncertainty.suggest import near_duplicates_last
 
 _DOUBTFUL = 0.8  # mean probability of a class below which it needs examples
 _MOST_CLASSES, _MOST_PICTURES, _CANDIDATES = 5, 5, 100
@@ -65,4 +65,4 @@ def _different(paths: Sequence[str], embedded: Embedded) -> tuple[str, ...]:
     features = embedded.features[[positions[path] for path in paths]]
     if not len(features):
         return ()
-    return tuple(paths[i] for i in without_near_duplicates(torch.from_numpy(features)).tolist())
+    return tuple(paths[i] for i in near_duplicates_last(torch.from_numpy(features)).tolist())

@@ -322,11 +322,11 @@ def check_folder_names(classes: Iterable[str]) -> None:
 def _check_usable(root: Path) -> None:
     with read_errors(root):
         if root.exists() and not root.is_dir():
-            raise DataError(f"{root} is a file; give the name of a folder to --out.")
+            raise DataError(f"{root} is a file; give the name of a folder.")
         if root.exists() and not was_sorted_into(root) and names_in(root):
             raise DataError(
-                f"{root} is not empty and was not made by `protorect sort`; give a new folder "
-                "to --out."
+                f"{root} is not empty and was not made by `protorect sort`; choose another output "
+                "path."
             )
 
 

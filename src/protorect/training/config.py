@@ -31,7 +31,13 @@ class TrainingConfig(Parameters):
         maximum=2**63 - 1,  # torch has it in 64 bits
     )
     epochs: int = parameter(60, "Number of epochs.", minimum=1)
-    batch_size: int = parameter(256, "Pictures per step.", minimum=2)
+    batch_size: int = parameter(
+        256,
+        "Pictures per step, at least: those that are left over from the whole batches of an epoch "
+        "are shared among its steps, so that a step may have nearly twice as many. Exactly, if "
+        "steps_per_epoch is given.",
+        minimum=2,
+    )
     steps_per_epoch: int | None = parameter(
         None, "Steps per epoch; none for one pass over the pictures.", minimum=1
     )

@@ -60,7 +60,13 @@ def steps_per_epoch(n: int, config: TrainingConfig) -> int:
 
 
 def batch_rows(n: int, config: TrainingConfig, epoch: int) -> Iterator[NDArray[np.int64]]:
-    """Give the rows of each step: as many passes over all n images in random order as needed."""
+    """Give the rows of each step, in random order.
+
+    By default the n images are divided evenly among n // batch_size steps, so none is left out and
+    a batch has between batch_size and nearly twice as many: 511 images with a batch_size of 256 are
+    one batch of 511, and fewer images than batch_size are one batch, too. With `steps_per_epoch`,
+    each batch has exactly batch_size images, from as many passes over all images as needed.
+    """
     rng = np.random.default_rng([config.seed, epoch])
     steps = steps_per_epoch(n, config)
     if config.steps_per_epoch is None:
