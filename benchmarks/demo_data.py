@@ -33,7 +33,7 @@ SIDE, QUALITY = 192, 60
 
 
 def main(data: Path, target: Path = TARGET) -> None:
-    """Write both files and the licence of the photographs."""
+    """Write both files and the license of the photographs."""
     compressed = lzma.compress(omniglot(data / "omniglot"), preset=9 | lzma.PRESET_EXTREME)
     (target / "omniglot-test.xz").write_bytes(compressed)
     with tarfile.open(data / "grocery_photos.tar") as archive:

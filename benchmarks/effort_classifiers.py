@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from protorect.methods import METHODS
 from protorect.uncertainty.calibrated import UNCALIBRATED
-from protorect.uncertainty.suggest import diverse_order, without_near_duplicates
+from protorect.uncertainty.suggest import diverse_order, near_duplicates_last
 
 FOLDS = 3
 CANDIDATES, LOCALITY = 100, 4  # of the suggestions by density
@@ -96,7 +96,7 @@ def by_different_margins(
 ) -> NDArray[np.int64]:
     """The smallest margins, without samples that are nearly the same: what `protorect` suggests."""
     closest = np.argsort(found.margin, kind="stable")[: 4 * count + 50]
-    return closest[without_near_duplicates(torch.from_numpy(rows[closest]))][:count]
+    return closest[near_duplicates_last(torch.from_numpy(rows[closest]))][:count]
 
 
 def by_density(found: Predicted, rows: Rows, known: Rows, count: int) -> NDArray[np.int64]:

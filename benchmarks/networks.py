@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.documents import DOCS, save_results
 from benchmarks.networks_document import measured_text, plot
 from protorect import evaluate
-from protorect._utils.files import write_text, written_whole
+from protorect._utils.files import atomic_write, write_text
 from protorect._utils.versions import versions
 from protorect.backbones.weights import TrainedBackbone
 from protorect.core.statistics import mean_interval
@@ -99,7 +99,7 @@ def _saved(path: Path, found: PictureSet, spec: str) -> Features:
     if not path.exists():
         name, precision = spec.split()
         embedder = load_embedder(name, precision=precision, device="cpu")
-        with written_whole(path) as temporary, temporary.open("wb") as file:
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.save(file, _embedded(found, embedder))
         print(path.stem, flush=True)
     return np.asarray(np.load(path))

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.speed_plot import Point, accuracy_against_speed
 from protorect.embedding.sources import DEFAULT_SOURCE
-from protorect.report.plots.speed import Point, accuracy_against_speed
 from protorect.report.style import standalone_svg
 from protorect.report.table import Table
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmarks.documents import RESULTS
-from protorect._utils.files import write_text, written_whole
+from protorect._utils.files import atomic_write, write_text
 from protorect.backbones.efficientnet_lite import EfficientNetLite
 from protorect.backbones.export import (
     PIXELS,
@@ -65,7 +65,7 @@ def main() -> None:
         assert isinstance(network, EfficientNetLite)
         pictures = calibration_pictures(options.groceries, options.cub, network.size)
         model, records[name] = quantize(network, pictures[::2], pictures[1::2])
-        with written_whole(quantized_network(name)) as temporary:
+        with atomic_write(quantized_network(name)) as temporary:
             temporary.write_bytes(model)
         print(name, json.dumps(records[name]), flush=True)
     write_text(RESULTS / "quantization.json", json.dumps(records, indent=1) + "\n")
