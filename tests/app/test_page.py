@@ -265,7 +265,8 @@ def test_the_export_says_how_many_pictures_each_choice_has(page, session, client
 
 
 def test_a_picture_that_is_being_read_is_waited_for(page):
-    reads = "s.store.pictures.delete(0), s.load([0]), s.load([0]).then(() => s.store.pictures.has(0))"
+    twice = "s.load([0]), s.load([0]).then(() => s.store.pictures.has(0))"
+    reads = f"s.store.pictures.delete(0), {twice}"
     page.wait_for(f"import('/static/js/store.js').then(s => ({reads}))")
 
 
