@@ -52,7 +52,7 @@ def test_a_run_is_published_with_its_card(run, tmp_path, capsys):
         "| validation | 70.00 % (5-way 5-shot), the best of all epochs |",
         "| method | 1-shot |",
         "|---|---:|",
-        "    protorect extract mine-1 PICTURES --out features.npz",
+        "    protorect extract mine-1.safetensors PICTURES --out features.npz",
     ):
         assert line in card.splitlines()
     recipe = card.partition("## Recipe")[2].replace("    ", "")
@@ -68,6 +68,7 @@ def test_a_run_is_published_with_its_card(run, tmp_path, capsys):
         ("x", "{}", "is not what `protorect evaluate --json` writes"),
         ("x", '{"results": [{"way": 5}], "settings": {}}', "is not what"),
         ("x", '{"results": [], "settings": {}}', "holds no results"),
+        ("x", json.dumps({"results": [RESULT], "settings": {}}), "does not say which weights"),
         ("x", '{"results": [], "settings": {"made_by": 1}}', "settings.made_by is 1"),
         ("x", "[" * 100_000, "is not what .*: it is not JSON"),
         (
@@ -93,8 +94,9 @@ def test_a_bad_name_or_bad_results_are_refused(run, tmp_path, name, text, messag
 
 
 def test_an_accuracy_without_an_interval(run, tmp_path):
-    path = tmp_path / "r.json"
-    path.write_text(json.dumps({"results": [RESULT | {"ci95": None}], "settings": {}}))
+    path, made_by = tmp_path / "r.json", {"weights": TrainedBackbone.load(run).digest}
+    results = {"results": [RESULT | {"ci95": None}], "settings": {"made_by": made_by}}
+    path.write_text(json.dumps(results))
     _, card = publish(run, "mine", path, tmp_path / "public")
     assert "| cspn | 61.23 |" in card.read_text().splitlines()
 

@@ -21,7 +21,8 @@ from protorect.training.run import Run
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 _RESULT: dict[str, Any] = dict.fromkeys(("way", "shot", "query", "episodes"), COUNT)
 _RESULT |= {"method": str, "accuracy": float, "ci95": {float, None}}  # None of a single episode
-_RESULTS = {"results": [_RESULT], "settings": {"made_by?": dict}}
+_MADE_BY = {"weights": str, "split?": str}
+_RESULTS = {"results": [_RESULT], "settings": {"made_by?": _MADE_BY}}
 
 
 def publish(
@@ -50,15 +51,20 @@ def publish(
 
 
 def _read_results(path: Path, digest: str) -> tuple[str, list[dict[str, Any]]]:
-    """The split and its results; DataError if the file says that it measured other weights."""
+    """The split and its results; DataError unless the file says that it measured these weights."""
     document = read_json(path, _RESULTS, fault="is not what `protorect evaluate --json` writes")
     results = document["results"]
-    made_by = {"weights": digest, "split": "test"} | document["settings"].get("made_by", {})
-    if made_by["weights"] != digest:
-        raise DataError(f"{path} was measured with other weights; evaluate these weights.")
     if not results:
         raise DataError(f"{path} holds no results.")
-    return str(made_by["split"]), results
+    made_by = document["settings"].get("made_by")
+    if made_by is None:
+        raise DataError(
+            f"{path} does not say which weights it measured; evaluate features that `protorect "
+            "extract` wrote with these weights."
+        )
+    if made_by["weights"] != digest:
+        raise DataError(f"{path} was measured with other weights; evaluate these weights.")
+    return made_by.get("split", "test"), results
 
 
 def _model_card(
