@@ -128,7 +128,7 @@ def test_every_setting_uses_the_episodes_of_evaluate():
 def test_a_setting_that_a_feature_set_is_too_small_for_is_reported():
     comparison = compare({"small": features(7)}, ["cspn"], shot=[1], query=5, episodes=5)
     settings = [column.setting for column in comparison.columns]
-    assert settings == ["balanced", "unequal (Dirichlet 2)"]
+    assert settings == ["balanced", "unbalanced (Dirichlet 2)"]
     reason = "small, 5 distractor classes: an episode needs 10 classes, there are 7."
     assert comparison.skipped == {"small": reason}
     assert reason in render_html(comparison_page(comparison, {}))

@@ -148,7 +148,7 @@ def compare(
             loaded[name] = feature_table(given, device)
     settings: dict[str, dict[str, Any]] = {  # how queries are sampled, by the name in tables
         "balanced": {},
-        f"unequal (Dirichlet {dirichlet:g})": {"dirichlet": dirichlet},
+        f"unbalanced (Dirichlet {dirichlet:g})": {"dirichlet": dirichlet},
         f"{distractors} distractor classes": {"distractors": distractors},
     }
     shared: dict[str, Any] = {"way": way, "shot": shots, "query": query, "episodes": episodes}

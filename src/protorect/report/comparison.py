@@ -25,14 +25,24 @@ def summary_table(comparison: Comparison) -> Table:
     return Table(
         f"Over {len(comparison.columns)} columns (feature set, setting, shot) of "
         f"{len(comparison.sources)} sets of pictures. Columns of the same pictures are averaged "
-        "first, because they are not independent; equal accuracies share a rank. Mean ranks that "
-        f"differ by less than {comparison.critical_difference:.2f} are not significantly different "
-        "(Nemenyi, 5 %). Speed on this machine, one method after the other.",
-        ["method", "mean rank", "worst gap to the best", "episodes/s"],
+        "first, because they are not independent; equal accuracies share a rank. "
+        f"{_significance(comparison)} Speed on this machine, one method after the other.",
+        ["method", "mean rank", "largest gap to the best, points", "episodes/s"],
         [
             [comparison.methods[i], f"{ranks[i]:.2f}", f"{gaps[i]:.2f}", f"{speeds[i]:,.0f}"]
             for i in np.argsort(ranks, kind="stable")
         ],
+    )
+
+
+def _significance(comparison: Comparison) -> str:
+    """What differences of mean ranks say."""
+    difference = comparison.critical_difference
+    if difference > len(comparison.methods) - 1:
+        return "These are too few sets of pictures to tell two methods apart by their mean ranks."
+    return (
+        f"Mean ranks that differ by less than {difference:.2f} are not significantly different "
+        "(Nemenyi, 5 %)."
     )
 
 
