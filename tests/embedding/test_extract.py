@@ -56,17 +56,17 @@ def test_existing_features_are_not_made_again_or_replaced_by_others(run, packed,
     before = out.stat().st_mtime_ns
     assert not extract(run, packed, out).written
     assert out.stat().st_mtime_ns == before
-    with pytest.raises(DataError, match="made otherwise: split, pictures differ"):
+    with pytest.raises(DataError, match="another origin: split, pictures differ"):
         extract(run, packed, out, split="val")
     other = tmp_path / "other"
     shutil.copytree(run, other)
     weights, card = load_tensors(run / "best.safetensors")
     name = "blocks.0.0.weight"
     save_tensors(other / "best.safetensors", weights | {name: weights[name] + 1}, card)
-    with pytest.raises(DataError, match="made otherwise: weights differs"):
+    with pytest.raises(DataError, match="another origin: weights differs"):
         extract(other, packed, out)
     np.savez(out, features=np.zeros((1, 1)), labels=[0])
-    with pytest.raises(DataError, match="does not say by what"):
+    with pytest.raises(DataError, match="no record of its origin"):
         extract(run, packed, out)
 
 

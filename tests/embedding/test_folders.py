@@ -185,11 +185,11 @@ def test_pictures_that_changed_since_the_interruption_are_refused(color_weights,
     with pytest.raises(StoppedError):
         extract(color_weights, folder, out, progress=stopping(8))
     shutil.copy(folder / "a" / "1.png", folder / "a" / "0.png")
-    with pytest.raises(DataError, match="f.npz.partial exists already .* otherwise: files differs"):
+    with pytest.raises(DataError, match="f.npz.partial exists already .* origin: files differs"):
         extract(color_weights, folder, out)
 
 
-def test_finished_features_are_recognised_by_the_contents(color_weights, folder, tmp_path, decoded):
+def test_finished_features_are_recognized_by_the_contents(color_weights, folder, tmp_path, decoded):
     out = tmp_path / "f.npz"
     assert extract(color_weights, folder, out).written
     decoded.clear()
@@ -198,7 +198,7 @@ def test_finished_features_are_recognised_by_the_contents(color_weights, folder,
     assert not extract(color_weights, tmp_path / "copy", out).written
     assert not decoded
     shutil.copy(folder / "a" / "1.png", folder / "a" / "0.png")
-    with pytest.raises(DataError, match="made otherwise: pictures differs"):
+    with pytest.raises(DataError, match="another origin: pictures differs"):
         extract(color_weights, folder, out)
 
 

@@ -117,13 +117,13 @@ def test_a_partial_extraction_of_something_else_is_refused(weights, noise, tmp_p
     out = tmp_path / "f.npz"
     interrupted(weights, noise, out)
     other = save_weights(tmp_path / "other.safetensors", seed=1)
-    with pytest.raises(DataError, match="f.npz.partial .* made otherwise: weights differs. Remove"):
+    with pytest.raises(DataError, match="f.npz.partial .* another origin: weights differs. Remove"):
         extract(other, noise, out)
     others = pack_noise(tmp_path / "others", 100, seed=1)
-    with pytest.raises(DataError, match="made otherwise: pictures differs"):
+    with pytest.raises(DataError, match="another origin: pictures differs"):
         extract(weights, others, out)
     precision = "float32" if uses_bfloat16("auto") else "bfloat16"
-    with pytest.raises(DataError, match="made otherwise: precision differs"):
+    with pytest.raises(DataError, match="another origin: precision differs"):
         extract(weights, noise, out, precision=precision)
     assert extract(weights, noise, out).resumed == 40  # nothing was lost
 

@@ -54,7 +54,7 @@ def extract(
     cache: str | os.PathLike[str] | bool = True,
     progress: Progress | None = None,
 ) -> Extraction:
-    """Write the features of pictures; an existing `out` that was made otherwise is refused.
+    """Write the features of pictures; an existing `out` of another origin is refused.
 
     An interrupted extraction leaves `out` + ".partial"; the same call resumes it, and the features
     are the same as without the interruption.

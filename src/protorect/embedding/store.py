@@ -100,10 +100,10 @@ def read_provenance(path: Path) -> dict[str, Any]:
 
 def check_provenance(path: Path, stored: dict[str, Any], expected: dict[str, Any]) -> None:
     """Raise DataError if the features at `path` were not made by what is expected."""
-    differ = differences(stored, expected) if stored else "it does not say by what"
+    differ = differences(stored, expected) if stored else "it has no record of its origin"
     if differ:
         raise DataError(
-            f"{path} exists already and was made otherwise: {differ}. Remove it or give another "
+            f"{path} exists already and has another origin: {differ}. Remove it or give another "
             "name."
         )
 
