@@ -80,7 +80,7 @@ def distractor_table(ood: list[dict[str, Any]]) -> Table:
     """One row per set, kind of distractors and number of labels, and the means."""
     return Table(
         "Area under the ROC curve of the score, and of the plain cosine to the class mean; percent "
-        "of rightly labelled pictures, and of distractors, above the default threshold.",
+        "of rightly labeled pictures, and of distractors, above the default threshold.",
         ["features", "distractors", "labels", "score", "plain", "own aside", "found"],
         [
             [

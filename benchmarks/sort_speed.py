@@ -20,13 +20,13 @@ from protorect.uncertainty.classify import classify
 class Work:
     """The amount of work that is measured."""
 
-    labelled: int = 100_000  # pictures whose features are classified
+    labeled: int = 100_000  # pictures whose features are classified
     classes: int = 100
     dim: int = 1280
     rounds: int = 5
 
 
-SMALL = Work(labelled=200, classes=5, dim=64, rounds=1)
+SMALL = Work(labeled=200, classes=5, dim=64, rounds=1)
 SHOTS = 5
 
 
@@ -62,7 +62,7 @@ def measure_classification(work: Work) -> dict[str, Any]:
     classify(support, known, features[:1000])
     spent = [seconds(lambda: classify(support, known, features)) for _ in range(work.rounds)]
     return {
-        "pictures": work.labelled,
+        "pictures": work.labeled,
         "classes": work.classes,
         "shots": SHOTS,
         "dim": work.dim,
@@ -83,8 +83,8 @@ def _features(
     work: Work,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
     """Examples, their classes, and all pictures, the examples included."""
-    each = work.labelled // work.classes
+    each = work.labeled // work.classes
     case = Case("sorting", 1, work.classes, SHOTS, work.dim, work.classes, each)
     features, labels = case.features()
-    examples = np.arange(work.labelled).reshape(work.classes, -1)[:, :SHOTS].ravel()
+    examples = np.arange(work.labeled).reshape(work.classes, -1)[:, :SHOTS].ravel()
     return features[examples].copy(), labels[examples], features

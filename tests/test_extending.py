@@ -130,7 +130,7 @@ def test_a_reader_of_examples(tmp_path, monkeypatch, add_module):
         return Found([Example(picture, picture.path[-7:-4]) for picture in pictures])
 
     add_module(
-        "protorect.labeling.examples.toy", recognises=lambda path, head: head == b"TOY", read=read
+        "protorect.labeling.examples.toy", recognizes=lambda path, head: head == b"TOY", read=read
     )
     monkeypatch.setattr(examples, "READERS", ("toy", *examples.READERS))
     assert examples.find_examples(tmp_path / "toy.txt").labels == ("cat", "dog")

@@ -152,7 +152,7 @@ def test_the_text_of_a_default_is_parsed_as_the_default(one):
         ("std", "x/1", "std=x/1: a number, or several as in 0.5/0.4/0.3, is expected."),
         ("rates", "[[", "rates=[[: a list such as [[epoch, rate], ...] is expected."),
         ("rates", DEEP, f"rates={DEEP}: a list such as [[epoch, rate], ...] is expected."),
-        ("mean", "1", "mean can be given in Python only, by with_options(mean=...)."),
+        ("mean", "1", "mean cannot be text; set it in Python, by with_options(mean=...)."),
     ],
 )
 def test_text_that_is_no_value_is_refused(name, text, message):

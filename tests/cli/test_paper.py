@@ -119,7 +119,7 @@ def test_the_list_shows_what_fine_tuning_needs(folder, tmp_path, capsys):
 def test_an_experiment_without_features_is_skipped_and_listed(tmp_path, capsys):
     line = ["paper", "cub", "--features", str(tmp_path), "--html", str(tmp_path / "p.html")]
     assert main(line) == 0
-    assert "cub: no features in" in capsys.readouterr().err
+    assert "cub: no feature files of it in the folder" in capsys.readouterr().err
     assert "Not measured: cub-conv64" in (tmp_path / "p.html").read_text()
 
 

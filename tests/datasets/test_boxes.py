@@ -1,4 +1,4 @@
-"""CUB cropped to its bounding boxes: applied, recognised as applied before, and wrong."""
+"""CUB cropped to its bounding boxes: applied, recognized as applied before, and wrong."""
 
 import csv
 import json

@@ -82,20 +82,20 @@ def test_the_lead_and_the_highlights_state_the_results(omniglot, photographs, re
     assert f"as printed: {omniglot.results['bd-cspn', 1].accuracy:.1f} %" in read.texts["p"][2]
 
 
-def test_the_shown_episode_has_the_most_repaired_queries(omniglot, read):
+def test_the_shown_episode_has_the_most_corrected_queries(omniglot, read):
     wrong = {
         name: omniglot.results[name, 1].predictions != omniglot.episodes.query_way
         for name in ("cspn", "bd-cspn-classes")
     }
-    repaired = wrong["cspn"] & ~wrong["bd-cspn-classes"]
-    number = int(repaired.sum(axis=1).argmax())
-    (text,) = [text for text in read.texts["p"] if "the most was repaired" in text]
-    counts = [repaired[number].sum(), wrong["cspn"][number].sum(), 20, wrong["cspn"].sum()]
-    counts += [repaired.sum(), (wrong["bd-cspn-classes"] & ~wrong["cspn"]).sum()]
+    corrected = wrong["cspn"] & ~wrong["bd-cspn-classes"]
+    number = int(corrected.sum(axis=1).argmax())
+    (text,) = [text for text in read.texts["p"] if "the most was corrected" in text]
+    counts = [corrected[number].sum(), wrong["cspn"][number].sum(), 20, wrong["cspn"].sum()]
+    counts += [corrected.sum(), (wrong["bd-cspn-classes"] & ~wrong["cspn"]).sum()]
     assert [int(count) for count in re.findall(r"\d+", text)] == counts
     marks = [item.get("class") for item in read.all("li")][: 5 * 16]
     assert marks.count("given") == 5
-    assert marks.count("good") == repaired[number].sum()
+    assert marks.count("good") == corrected[number].sum()
     assert marks.count("bad") == wrong["bd-cspn-classes"][number].sum()
 
 

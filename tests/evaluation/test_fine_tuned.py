@@ -131,7 +131,7 @@ def test_a_network_without_base_classifier_is_refused_before_anything_is_compute
     line = [*LINE[:3], "tft:layer=logits", "--method", "cspn", *LINE[4:], *NETWORK]
     assert main(line) == 2
     shown = capsys.readouterr()
-    assert "is on the logits of the base classifier, which this network has not" in shown.err
+    assert "needs the base classifier, which these weights do not contain" in shown.err
     assert shown.err.count("\n") == 1
     assert not shown.out
 

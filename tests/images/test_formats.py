@@ -1,4 +1,4 @@
-"""Recognising pictures by their content, whatever they are called."""
+"""Recognizing pictures by their content, whatever they are called."""
 
 import tarfile
 import zipfile
@@ -27,7 +27,7 @@ NOT_PICTURES = {
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_every_format_is_recognised_by_its_content(kind):
+def test_every_format_is_recognized_by_its_content(kind):
     assert picture_format(encoded(kind=kind)[:64]) == kind
 
 

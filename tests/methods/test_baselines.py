@@ -156,7 +156,7 @@ def test_base_mean_is_subtracted_from_every_feature():
     ("spec", "message"),
     [
         ("simpleshot:center=query", "unknown center 'query'. Known: none, support."),
-        ("simpleshot:base_mean=3", "base_mean can be given in Python only"),
+        ("simpleshot:base_mean=3", "base_mean cannot be text"),
         ("matching:scale=-1", "scale is -1.0; it must lie in 0 .. 1e+06."),
         ("ridge:penalty=0", "penalty is 0.0; it must lie in 1e-06 .. 1e+06."),
         ("logistic:c=inf", "c is inf; it must lie in 1e-06 .. 1e+06."),

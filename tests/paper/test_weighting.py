@@ -24,7 +24,7 @@ def test_curves_over_epsilon_pass_through_the_methods_of_the_paper(job):
         gain = accuracy["bd-cspn", shot] - accuracy["cspn", shot]
         assert curves["samples"]["gain"][at] == pytest.approx(gain)
     shares = study["shots"]["1"]["samples"]["support_share"]
-    assert shares == sorted(shares)  # a larger epsilon gives the labelled sample more weight
+    assert shares == sorted(shares)  # a larger epsilon gives the labeled sample more weight
     assert shares[-1] > 0.99
     assert -1 < study["shots"]["1"]["cosine"] < 1
 

@@ -21,7 +21,8 @@ from protorect.errors import DataError, damaged
 Arrays = dict[str, NDArray[Any]]
 _LONGEST_HEADER = 2**14  # bytes; numpy itself accepts 10,000
 _MOST_COMPRESSED = 1032  # to one, by the Deflate algorithm
-_LARGE, _UNLIKELY = 2**28, 100  # bytes, and times the compressed size, that are unpacked
+_MAX_UNPACKED = 2**28  # bytes; an array may have more if it is not compressed much
+_MAX_EXPANSION = 100  # times its compressed size
 
 
 def save_arrays(path: str | os.PathLike[str], **arrays: NDArray[Any]) -> None:
@@ -57,7 +58,7 @@ def load_arrays(
 
 
 def map_array(path: Path, dtype: str | None, shape: tuple[int, ...], remedy: str) -> NDArray[Any]:
-    """Map a .npy file of this shape and type, None for any numbers or text.
+    """Map a .npy file of this shape and type; None accepts any numbers or text.
 
     The DataError for any other ends with `remedy`.
     """
@@ -131,10 +132,10 @@ def _read(archive: zipfile.ZipFile, member: str, path: Path) -> NDArray[Any]:
         size = math.prod(shape) * dtype.itemsize
         if size > info.file_size or size > _MOST_COMPRESSED * info.compress_size:
             raise DataError(f"it has less data than its shape {shape} needs")
-        if size > max(_LARGE, _UNLIKELY * info.compress_size):
+        if size > max(_MAX_UNPACKED, _MAX_EXPANSION * info.compress_size):
             raise DataError(
-                f"it unpacks to more than {_UNLIKELY} times its size, as no features do; if you "
-                "trust it, save it again without compression"
+                f"it unpacks to more than {_MAX_EXPANSION} times its size, as no features do; if "
+                "you trust it, save it again without compression"
             )
         if size > physical_memory():
             raise DataError(f"its shape {shape} does not fit into memory")

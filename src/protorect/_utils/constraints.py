@@ -29,9 +29,9 @@ class Constraint:
     read: Callable[[str], Any] | None = None  # the value of a text, or ValueError or KeyError
     store: Callable[[Any], Any] = lambda value: value  # the value as it is stored
     choices: Collection[Any] = ()  # the only values
-    item: "Constraint | None" = None  # that of one number, if a value is a tuple of numbers
+    item: "Constraint | None" = None  # of one element, if a value is a tuple of numbers
     optional: bool = False  # whether None is allowed, which is written as none or all
-    limits: str = ""  # of a number, such as "in 0 .. 1", if "it must lie" there says it all
+    limits: str = ""  # of a number, such as "in 0 .. 1", for the message "it must lie in 0 .. 1"
     plural: str = ""  # the noun phrase for several numbers
 
     @property
@@ -57,11 +57,13 @@ class Constraint:
         )
 
     def parsed(self, name: str, text: str) -> Any:
-        """The value of a text, yet to be validated; OptionError if it has none."""
+        """Parse a text without validating the value; OptionError if it cannot be parsed."""
         if self.optional and text.lower() in ("all", "none"):
             return None
         if self.read is None:
-            raise OptionError(f"{name} can be given in Python only, by with_options({name}=...).")
+            raise OptionError(
+                f"{name} cannot be text; set it in Python, by with_options({name}=...)."
+            )
         try:
             return self.read(text)
         except (ValueError, KeyError, RecursionError):

@@ -25,7 +25,7 @@ class FolderFormat(NamedTuple):
 def read_manifest(folder: Path, expected: FolderFormat, contents: Any = dict) -> dict[str, Any]:
     """The manifest of a folder, after checking its format and the description of its contents."""
     path = folder / MANIFEST
-    with read_errors(folder):  # which may be closed to this user
+    with read_errors(folder):  # which this user may not be allowed to read
         exists = path.exists()
     if not exists:
         raise DataError(
@@ -46,6 +46,6 @@ def read_manifest(folder: Path, expected: FolderFormat, contents: Any = dict) ->
 
 
 def differences(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    """Names of the entries of `expected` that `stored` lacks or has otherwise; "" if none."""
+    """Names of the entries of `expected` that are missing or different in `stored`; "" if none."""
     names = [name for name in expected if stored.get(name) != expected[name]]
     return f"{', '.join(names)} differ{'s' if len(names) == 1 else ''}" if names else ""

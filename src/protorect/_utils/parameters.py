@@ -35,7 +35,7 @@ def parameter(
     aliases: tuple[str, ...] | None = None,
     convert: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """A field of a subclass of `Parameters`; what is not given here is as in the base class.
+    """A field of a subclass of `Parameters`; what is not given here is inherited.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Parameter:
 @dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Parameters:
-    """A set of parameters: none, and in subclasses those that `parameter` describes.
+    """Base class of parameter sets; subclasses declare fields with `parameter`.
 
     Every subclass is a frozen dataclass, without a decorator. A field that nothing describes or
     checks is a TypeError when the class is created.
@@ -126,7 +126,7 @@ class Parameters:
 
     @classmethod
     def parse(cls, items: Iterable[str]) -> dict[str, Any]:
-        """The values of items such as "epochs=12", by name; the last one counts."""
+        """The values of items such as "epochs=12", by name; later items override."""
         values = {}
         for item in items:
             name, equals, text = (part.strip() for part in item.partition("="))

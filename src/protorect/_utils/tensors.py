@@ -22,7 +22,7 @@ def tensor_of(array: NDArray[Any]) -> Tensor:
 
 
 def check_has_values(name: str, tensor: Tensor) -> None:
-    """Raise DataError if a tensor has no values, or not one in each place."""
+    """Raise DataError if a tensor has no values (meta) or is sparse."""
     if tensor.is_meta or tensor.layout != torch.strided:
         kind = "a meta tensor" if tensor.is_meta else f"sparse ({tensor.layout})"
         raise DataError(f"{name} is {kind}; give a dense tensor of numbers, as on the device cpu.")

@@ -18,7 +18,7 @@ def printable(name: str | os.PathLike[str]) -> str:
 
 
 def possible_name(name: str | os.PathLike[str]) -> str:
-    """The name, with escapes for what no file can have in its name, so that none is found."""
+    """The name, with what no file name can contain escaped, so that it names no file."""
     text = os.fspath(name).replace("\0", "\\0")
     try:
         os.fsencode(text)
@@ -28,7 +28,7 @@ def possible_name(name: str | os.PathLike[str]) -> str:
 
 
 def escaped(text: str, keep: str = "") -> str:
-    r"""The text with control characters, but those to `keep`, as in "\x1b"."""
+    r"""The text with control characters, except those to `keep`, escaped as in "\x1b"."""
     return _ONE_CONTROL.sub(
         lambda sign: sign[0] if sign[0] in keep else sign[0].encode("unicode_escape").decode(), text
     )
@@ -41,7 +41,7 @@ def on_one_line(text: object) -> str:
 
 
 def as_message(text: str) -> str:
-    """One line without control characters; the middle of a very long one is left out."""
+    """One line without control characters; the middle of a very long one is elided."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
     return escaped(text)

@@ -120,7 +120,7 @@ class _Server(uvicorn.Server):
 
 
 def listening(address: Address) -> socket.socket:
-    """A socket with the address's port, which nobody else can take then."""
+    """A socket bound to the port of the address, so that no other process can take it."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # asyncio sends at once only on sockets that name TCP. Otherwise the body of an answer waits for
     # the browser to confirm its head: 40 ms (RFC 896).

@@ -15,7 +15,7 @@ class Preprocessing:
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    inverted: bool = False  # whether `embed` exchanges dark and bright first
+    inverted: bool = False  # whether `embed` inverts the intensities first
 
     def __call__(self, images: Tensor) -> Tensor:
         """Normalize images (n, channels, height, width) with pixels in 0 .. 1."""
@@ -28,7 +28,7 @@ def to_float(pixels: Tensor) -> Tensor:
 
 
 def resized(images: Tensor, side: int) -> Tensor:
-    """Images (n, channels, height, width) resized to `side` x `side`, averaged where reduced."""
+    """Images (n, channels, height, width) resized to `side` x `side`, antialiased where reduced."""
     if images.shape[2:] == (side, side):
         return images
     return interpolate(images, (side, side), mode="bilinear", antialias=True)

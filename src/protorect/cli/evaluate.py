@@ -49,7 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     path: dict[str, Any] = {"type": Path, "metavar": "F.npz"}
     add("features", metavar="FEATURES", type=Path)
-    add("--method", action="append", metavar="NAME", help="repeat; or all (the paper's five)")
+    add(
+        "--method",
+        action="append",
+        metavar="NAME",
+        help="repeat, or all; default: the paper's five",
+    )
     add("--shot", type=int, action="append", dest="shots", metavar="N", help="repeat (1 and 5)")
     add_parameters(parser, Sampling, *SAMPLING)
     episodes = parser.add_mutually_exclusive_group().add_argument

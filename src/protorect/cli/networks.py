@@ -1,4 +1,4 @@
-"""List the networks that can embed pictures: source, size, license, accuracy, speed.
+"""List the networks that can embed pictures: source, size, license, accuracy.
 
 Accuracy is in percent with its 95 % interval, 10 classes, `bd-cspn-plus`; docs/networks.md has
 the details. Speed is measured here and now with --measure.

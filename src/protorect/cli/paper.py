@@ -107,7 +107,7 @@ def _records(
             record = run_experiment(experiment, folder, measured, progress, known)
         if record is None:
             print(
-                f"{experiment.name}: no features in {options.features}; "
+                f"{experiment.name}: no feature files of it in the folder {options.features}; "
                 f"`protorect paper {experiment.name} --list` shows how to make them",
                 file=sys.stderr,
             )

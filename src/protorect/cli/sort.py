@@ -14,7 +14,7 @@ Pictures are recognized by their content: JPEG, PNG, GIF, BMP, TIFF, WebP, AVIF,
 HEIC with pip install 'protorect[heic]'. Decoding uses at most 1600 MB in all threads together, or
 what the environment variable PROTORECT_DECODING_MB says; larger pictures are reported.
 
-networks (`protorect networks` lists them with accuracy and speed):
+networks (`protorect networks` lists them with their accuracy):
   efficientnet-lite2   trained on ImageNet, for photographs; comes with protorect
   best                 efficientnet-lite1 and -lite2 together: more accurate, half as fast
   RUN                  the folder of a run of `protorect train`, or a .safetensors file of weights
@@ -139,7 +139,7 @@ def _report(result: SortResult, options: argparse.Namespace) -> None:
         (result.finished, "left by an interruption, now in their place"),
         *((count, f"skipped: {kind}") for kind, count in skipped.most_common()),
         (result.corrections, "moved by hand since the last sorting, now examples"),
-        (len(result.examples), "already among the examples, labeled as such"),
+        (len(result.examples), "already among the examples, keeping their label"),
         (result.replaced_links["hard link"], "hard links, as symbolic links cannot be made here"),
         (result.replaced_links["copy"], "copies, as links cannot be made here"),
     ]

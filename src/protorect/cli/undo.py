@@ -1,8 +1,8 @@
-"""Undo `protorect sort`: put back every picture that --move moved into DIR.
+"""Undo every `protorect sort` into DIR: put back the pictures that --move moved there.
 
-Its links and copies, and what else it made there, are removed. A copy or a table that you have
-changed stays, and so does a copy whose original is gone or changed. If it is
-interrupted, give the same command again.
+Links, copies and what else was made there are removed, pictures that you moved to another folder of
+DIR included. A copy or a table that you have changed stays, and so does a copy whose original is
+gone or changed. If it is interrupted, give the same command again.
 
 Pictures are moved back only if you sorted them on this computer, as the journal in a folder that
 comes from somebody else may name any place, and only if they were not changed since. With --trust

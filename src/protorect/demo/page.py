@@ -33,7 +33,7 @@ def demo_page(omniglot: OmniglotResult, photographs: SortResult, out: Path) -> s
     """The results as one HTML page, to be written to `out`; it links to the sorted folder."""
     basic, rectified = (omniglot.results[name, 1] for name in ("cspn", RECTIFIED))
     lead = (
-        "With one labelled drawing of each character, nearest prototypes classify "
+        "With one labeled drawing of each character, nearest prototypes classify "
         f"{accuracy_text(basic)} % of the other drawings correctly. Prototypes that are rectified "
         f"with these unlabeled drawings reach {accuracy_text(rectified)} %, "
         f"{effect_text(rectified.minus(basic))} on the same tasks. Measured "
@@ -107,26 +107,26 @@ def _photographs_highlight(photographs: SortResult) -> Highlight:
     per_class = len(photographs.folder.plans[-1].examples) // len(evaluation.classes)
     return Highlight(
         f"{right} of {evaluation.pictures}",
-        f"photographs labelled right, {per_class} examples per class",
+        f"photographs labeled right, {per_class} examples per class",
         f"{len(evaluation.classes)} kinds of groceries: {estimate.mean:.0f} ± "
         f"{estimate.ci95:.0f} %. Nothing was trained.",
     )
 
 
 def _episode_section(omniglot: OmniglotResult) -> Section:
-    """The episode with the most repaired queries, and how many there are in all."""
+    """The episode with the most corrected queries, and how many there are in all."""
     before, after = is_wrong(omniglot, "cspn"), is_wrong(omniglot, RECTIFIED)
-    repaired, broken = before & ~after, after & ~before
-    number = int(repaired.sum(axis=1).argmax())
+    corrected, broken = before & ~after, after & ~before
+    number = int(corrected.sum(axis=1).argmax())
     return Section(
-        "One task, and what was repaired",
+        "One episode, and what was corrected",
         [
-            "Five characters that the network never saw. One drawing of each is labelled (dashed); "
+            "Five characters that the network never saw. One drawing of each is labeled (dashed); "
             f"the {QUERY} others are to be classified. Blue: wrong by nearest prototypes, with the "
             "class it was taken for, and right after rectification. Orange: wrong after it.",
-            f"This is the task in which the most was repaired, {repaired[number].sum()} of "
+            f"This is the episode in which the most was corrected, {corrected[number].sum()} of "
             f"{before[number].sum()} errors. In all {len(omniglot.episodes)} tasks, {before.sum()} "
-            f"drawings were wrong; rectification repaired {repaired.sum()} of them and made "
+            f"drawings were wrong; rectification corrected {corrected.sum()} of them and made "
             f"{broken.sum()} new errors.",
             *episode_strips(omniglot, number, RECTIFIED),
         ],

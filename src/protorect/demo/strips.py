@@ -1,4 +1,4 @@
-"""The pictures of the demonstration: one episode with what was repaired, and the sorted folder."""
+"""The pictures of the demonstration: one episode with what was corrected, and the sorted folder."""
 
 import os
 from collections.abc import Iterator
@@ -75,7 +75,9 @@ def folder_strips(photographs: SortResult) -> Iterator[Strip]:
         placed = [one.prediction for one in placements if one.prediction.folder == folder]
         pictures += [_placed(row) for row in placed]
         wrong = sum(one.mark == "bad" for one in pictures)
-        counts = f"{len(placed)} pictures" + (f", {wrong} wrong" if wrong else "")
+        given = len(pictures) - len(placed)
+        counts = (f"{given} examples, " if given else "") + f"{len(placed)} sorted"
+        counts += f", {wrong} wrong" if wrong else ""
         if placed:
             yield Strip(f"{SET_ASIDE.get(folder, _name(folder))}: {counts}", pictures)
 

@@ -82,9 +82,8 @@ class Pictures:
         """The network that the method fine-tunes; OptionError if there is no such network."""
         if method.on_logits and self.base_classifier is None:
             raise OptionError(
-                f"{method.name} is on the logits of the base classifier, which this network has "
-                "not: only runs and weights that `protorect train` has written since it keeps the "
-                "classifier. Give such a run, or take layer=features."
+                f"{method.name} needs the base classifier, which these weights do not contain. "
+                "Give a run of `protorect train`, or use layer=features."
             )
         classifier = self.base_classifier if method.on_logits else None
         return _Network(self.backbone, classifier, bfloat16)

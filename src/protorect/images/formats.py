@@ -1,9 +1,9 @@
-"""Recognise pictures by their first bytes, and name the kinds of files that are not read."""
+"""Recognize pictures by their first bytes, and name the kinds of files that are not read."""
 
 import os
 import re
 
-HEAD = 64  # bytes that are enough to recognise a picture
+HEAD = 64  # bytes that are enough to recognize a picture
 PICTURE_SUFFIXES = tuple(
     f".{suffix}"
     for line in (

@@ -85,7 +85,7 @@ class Problem:
     labels: Tensor  # positions in `ways`
     ways: NDArray[np.int64]  # numbers of the classes
     unlabeled: Tensor  # places of those the method is fitted to
-    unknown: Tensor  # places of those a person said to be of no class
+    unknown: Tensor  # positions of those a person marked as unknown
     method: str | None
     all_fitted: bool  # whether these are all unlabeled rows
 
@@ -97,7 +97,7 @@ class Problem:
         if len(ways) < 2:
             return None
         support = _thinned(label, state.accepted[pictures.ids], LARGEST_SUPPORT)
-        # What is said to be of no class would only mislead; what was put aside may be of one.
+        # Pictures marked as unknown would mislead the method, those marked as unsure would not.
         free = np.flatnonzero((label < 0) & (label != SAID_UNKNOWN))
         chosen = method_for(method, len(free), len(ways))
         step = -(-len(free) // FIT_TO) if chosen.has_rule and len(free) else 1

@@ -1,4 +1,4 @@
-"""What of a session, or of a sorted folder, is exported."""
+"""Rows to export from a session or a sorted folder."""
 
 import os
 from pathlib import Path

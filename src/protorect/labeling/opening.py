@@ -226,7 +226,7 @@ def _missing(pictures: Iterable[Listed], store: PictureStore) -> list[int]:
 
 
 def _label_examples(engine: Engine, found: Examples) -> None:
-    """Label the examples that nobody has labeled or unlabeled yet, in one act."""
+    """Label the examples that were never labeled or unlabeled by hand, in one act."""
     if not found.pictures:
         return
     numbers = {one.file: number for number, one in enumerate(engine.project.pictures)}

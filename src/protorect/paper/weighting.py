@@ -59,7 +59,7 @@ def weighting(job: Job) -> Measured:
 
 @torch.inference_mode()
 def _support_shares(table: FeatureTable, episodes: Episodes) -> tuple[dict[str, Any], float]:
-    """Weight of the labelled samples in the rectified prototypes, and cosine of the other samples.
+    """Weight of the labeled samples in the rectified prototypes, and cosine of the other samples.
 
     The weight, 0 .. 1, is the mean over all classes and tasks, one per weighting and epsilon. The
     cosine is the mean over the queries that join a class, with its basic prototype.

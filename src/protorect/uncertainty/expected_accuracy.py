@@ -12,7 +12,7 @@ def expected_accuracy(
 ) -> tuple[float, float, float] | None:
     """Expected accuracy of labels with its 95 % interval; None without any label.
 
-    `probabilities` are those of the labels nobody has checked; `checked` labels are right. The
+    `probabilities` are those of the unchecked labels; `checked` labels are right. The
     interval has two parts: the labels are right by chance, and the calibration comes from
     `examples` held-out examples, which cannot be more precise than a share counted on so many.
     """

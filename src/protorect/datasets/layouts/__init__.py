@@ -41,7 +41,7 @@ def group_by_class(
     unused = list(listing.other_files)
     for picture in listing.pictures:
         name = class_of(picture)
-        if picture.path in by_class:  # a folder that cannot be read, and not an empty class
+        if picture.path in by_class:  # an unreadable folder is listed as a picture with an error
             raise DataError(f"{printable(picture.file)}: {picture.error}; make it readable.")
         if name is None:
             unused.append(picture.path)

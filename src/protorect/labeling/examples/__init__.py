@@ -1,6 +1,6 @@
 """Labeled examples: from folders, tables, projects and the files of other programs.
 
-A reader is a module with `recognises(path, head)`, where `head` are the first bytes of a file, and
+A reader is a module with `recognizes(path, head)`, where `head` are the first bytes of a file, and
 `read(path, nested)`, which returns `Found` without reading the pictures.
 """
 
@@ -17,7 +17,7 @@ from protorect.images.stored import PathLike, StoredPicture
 from protorect.labeling.examples.found import Example, Found
 from protorect.labeling.prediction import UNKNOWN
 
-# The first that recognises a source reads it.
+# The first that recognizes a source reads it.
 READERS = (
     "sorted_folder",
     "project",
@@ -31,7 +31,7 @@ READERS = (
 OneSource = PathLike | Mapping[str, Sequence[PathLike]]
 ExampleSource = OneSource | Sequence[OneSource]
 _FORMS = "a folder of class folders, as EXAMPLES/cat/1.jpg, or a CSV file with path,label"
-_HEAD = 2**16  # bytes of a file by which its format is recognised
+_HEAD = 2**16  # bytes of a file by which its format is recognized
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def find_examples(
 ) -> Examples:
     """List the examples of one or several sources without reading the pictures.
 
-    A source is a folder of class folders, a table, or anything else that `READERS` recognise, or a
+    A source is a folder of class folders, a table, or anything else that `READERS` recognize, or a
     mapping from labels to pictures. If two sources give a picture different labels, the later one
     counts, and a notice says so. There must be examples of at least `least` classes. Pictures in
     folders within a class folder are refused unless `nested`.
@@ -140,7 +140,7 @@ def _read(source: OneSource, nested: bool) -> Found:
             head = file.read(_HEAD)
     for name in READERS:
         reader = import_module(f"{__name__}.{name}")
-        if reader.recognises(path, head):
+        if reader.recognizes(path, head):
             found: Found = reader.read(path, nested)
             return found
     raise DataError(f"{printable(path)} has no examples; give {_FORMS}.")

@@ -14,7 +14,7 @@ from protorect.labeling.prediction import UNKNOWN, UNSURE
 _NO_CLASSES = ("_thumbnails", "journal", UNSURE)  # of a folder that was sorted into
 
 
-def recognises(path: str, head: bytes) -> bool:
+def recognizes(path: str, head: bytes) -> bool:
     """Whether it is any folder."""
     return os.path.isdir(path)
 

@@ -38,7 +38,7 @@ class Row:
     where: str  # file and line, for messages
     path: str
     label: str
-    status: str = ""  # example, accepted, or anything else if nobody has checked it
+    status: str = ""  # example, accepted, or anything else if it is unchecked
     predicted: str = ""  # the label as it was predicted
     folder: str = ""
     runner_up: str = ""
@@ -55,7 +55,7 @@ class Row:
         return bool(self.folder) and self.label != self.folder
 
     def said(self) -> str | None:
-        """The label that a person gave; None if nobody has checked it."""
+        """The label that a person gave; None if it is unchecked."""
         if self.placed and self.folder and self.folder != self.placed.split("/")[0]:
             return None if self.folder == UNSURE else self.folder
         if not self.label:

@@ -15,7 +15,7 @@ METADATA = "metadata.jsonl"
 _LINE = {"file_name": Path, "label": {str, range(-(2**53), 2**53)}, "status?": str}
 
 
-def recognises(path: str, head: bytes) -> bool:
+def recognizes(path: str, head: bytes) -> bool:
     """Whether it is such a folder, or its metadata."""
     return bool(_files(path)) if os.path.isdir(path) else _is_metadata(head)
 

@@ -15,7 +15,7 @@ _TASK = {"data": {str: object}, "annotations?": [{"result": [_CHOICE], "was_canc
 _IMAGE, _LABEL = ("path", "image", "img", "picture"), ("label", "choice", "class")
 
 
-def recognises(path: str, head: bytes) -> bool:
+def recognizes(path: str, head: bytes) -> bool:
     """Whether it is a file with a JSON list."""
     return os.path.isfile(path) and head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
@@ -47,7 +47,7 @@ def _check(task: dict[str, Any], number: int) -> None:
 
 
 def _label(task: dict[str, Any], where: str) -> str | None:
-    """The label of a task; None if nobody has labeled it."""
+    """The label of a task; None if it is not labeled yet."""
     labels: list[Any]
     if "data" not in task:  # JSON-MIN
         chosen = next((task[name] for name in _LABEL if name in task), None)

@@ -10,7 +10,7 @@ from protorect.labeling.examples.predictions import OPTIONAL
 from protorect.labeling.examples.table import LABEL, PATH
 
 
-def recognises(path: str, head: bytes) -> bool:
+def recognizes(path: str, head: bytes) -> bool:
     """Whether the file begins like Parquet."""
     return head.startswith(b"PAR1")
 

@@ -17,7 +17,7 @@ _COLUMNS = ("path", "label", "probability", "folder")
 OPTIONAL = ("status", "predicted", "folder", "runner_up", "placed")
 
 
-def recognises(path: str, head: bytes) -> bool:
+def recognizes(path: str, head: bytes) -> bool:
     """Whether it is a table with the columns of predictions."""
     return os.path.isfile(path) and has_columns(any_text(head), _COLUMNS)
 

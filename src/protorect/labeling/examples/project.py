@@ -11,7 +11,7 @@ from protorect.labeling.prediction import UNKNOWN
 from protorect.labeling.project import JOURNAL, Project, is_project
 
 
-def recognises(path: str, head: bytes) -> bool:
+def recognizes(path: str, head: bytes) -> bool:
     """Whether a folder is a labeling project."""
     return os.path.isdir(path) and is_project(Path(path))
 

@@ -14,7 +14,7 @@ from protorect.labeling.examples.found import Example, Found, latest
 from protorect.labeling.placements import journal_files, load_plans
 
 
-def recognises(path: str, head: bytes) -> bool:
+def recognizes(path: str, head: bytes) -> bool:
     """Whether a folder has the journal of a sorting."""
     return bool(journal_files(Path(path)))
 
@@ -23,7 +23,7 @@ def read(path: str, nested: bool) -> Found:
     """The examples of the last sorting, then corrections, then the labels of its project."""
     root = Path(path)
     examples = [*given_examples(root), *correction_examples(SortedPictures.load(root).corrections)]
-    if project.recognises(path, b""):
+    if project.recognizes(path, b""):
         examples += project.read(path, nested).examples
     return Found(latest(examples))
 

@@ -9,7 +9,7 @@ from protorect.labeling.examples.found import Found, Row, example_of
 PATH, LABEL = ("path", "file", "filename", "file_name"), ("label", "class")
 
 
-def recognises(path: str, head: bytes) -> bool:
+def recognizes(path: str, head: bytes) -> bool:
     """Whether it is any file."""
     return os.path.isfile(path)
 
