@@ -3,7 +3,6 @@
 The steps are: find, embed, classify, place, write the outputs.
 """
 
-import os
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -14,6 +13,7 @@ from typing import Any
 
 from protorect._utils.files import write_errors
 from protorect._utils.progress import Progress, ProgressOf
+from protorect.embedding.cache import file_status
 from protorect.embedding.sources.embedder import described
 from protorect.errors import DataError, OptionError
 from protorect.images.find import (
@@ -119,7 +119,8 @@ def watch(
         failed: dict[str, tuple[int, int]] = {}
         while True:
             found = sorter.find()
-            now = {picture.file: _size_and_time(picture.file) for picture in found.pictures}
+            # A file that cannot be examined never changes.
+            now = {one.file: file_status(one.file) or (-1, -1) for one in found.pictures}
             ready = tuple(
                 picture
                 for picture in found.pictures
@@ -272,12 +273,3 @@ def _of_files(predictions: Predictions, files: set[str]) -> Predictions:
         problems=tuple(problem for problem in predictions.problems if problem.path in files),
         examples=tuple(path for path in predictions.examples if path in files),
     )
-
-
-def _size_and_time(file: str) -> tuple[int, int]:
-    """Size and time of the last change; a file that cannot be examined never changes."""
-    try:
-        status = os.stat(file)
-    except OSError:
-        return (-1, -1)
-    return status.st_size, status.st_mtime_ns
