@@ -19,16 +19,12 @@ _DEVICES = (
 _NOT_IN_NAMES = frozenset('/\\:*?"<>|')
 
 
-def checked_class_name(name: object, reserved: Iterable[str] = ()) -> str:
-    """The name without spaces around it, in Unicode's composed form; OptionError if unusable.
-
-    `reserved` are further names, in lower case, that no class may have.
-    """
+def checked_class_name(name: object) -> str:
+    """The name without spaces around it, in Unicode's composed form; OptionError if unusable."""
     if not isinstance(name, str):
         raise OptionError(f"the name of a class is {name!r}; it must be text.")
     cleaned = unicodedata.normalize("NFC", name).strip()
-    problem = name_problem(cleaned, reserved)
-    if problem:
+    if problem := name_problem(cleaned):
         shown = cleaned if len(cleaned) <= 60 else f"{cleaned[:60]}..."
         raise OptionError(
             f"{shown!r} cannot name a class: {problem}. Use letters, digits, spaces and dashes."
