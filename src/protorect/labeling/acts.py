@@ -137,13 +137,12 @@ class LabelState:
         ids: Ids,
         label: NDArray[np.int32],
         accepted: NDArray[np.bool_],
-        classes: Classes | None = None,
-        name: str | None = None,
+        classes: Classes,
+        name: str | None,
     ) -> Patch:
         """A patch from the present state to new values of some pictures."""
         before = self.label[ids], self.accepted[ids]
         after = label.astype(np.int32), accepted
-        classes = self.classes if classes is None else classes
         return Patch(act["kind"], ids, before, after, self.classes, classes, name)
 
 

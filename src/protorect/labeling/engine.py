@@ -105,13 +105,11 @@ class Engine:
             self._changed.notify_all()
             return done
 
-    def note(self, record: dict[str, Any]) -> int:
-        """Write a record that changes no label; its revision."""
+    def note(self, record: dict[str, Any]) -> None:
+        """Write a record that changes no label."""
         with self.lock:
-            revision = self.journal.append(record)
-            self._apply(record, revision)
+            self._apply(record, self.journal.append(record))
             self.view = self._new_view(self.view.last)
-            return revision
 
     def publish(self, event: Event) -> None:
         """Keep an event and call the listeners."""
