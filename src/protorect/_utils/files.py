@@ -45,12 +45,10 @@ def read_bytes(path: str | os.PathLike[str], largest: int = LARGEST_TEXT) -> byt
         return file.read(largest)
 
 
-def read_text(
-    path: str | os.PathLike[str], largest: int = LARGEST_TEXT, errors: str = "strict"
-) -> str:
+def read_text(path: str | os.PathLike[str], errors: str = "strict") -> str:
     """Read text in UTF-8, with or without a byte-order mark."""
     try:
-        return read_bytes(path, largest).decode("utf-8-sig", errors)
+        return read_bytes(path).decode("utf-8-sig", errors)
     except UnicodeDecodeError as error:
         place = f"byte {error.start}"
         raise DataError(f"cannot read {printable(path)}: {place} is not UTF-8.") from error

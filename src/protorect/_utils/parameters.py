@@ -168,9 +168,9 @@ def check_flag(name: str, value: object) -> None:
     flag().validated(name, value)
 
 
-def check_whole(name: str, value: object, least: int = 0) -> None:
-    """Raise OptionError if the value is not a whole number, `least` or more."""
-    number(int, least).validated(name, value)
+def check_positive(name: str, value: object) -> None:
+    """Raise OptionError if the value is not a whole number, 1 or more."""
+    number(int, 1).validated(name, value)
 
 
 def format_value(value: Any) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from protorect._utils.manifest import MANIFEST
-from protorect._utils.parameters import check_whole
+from protorect._utils.parameters import check_positive
 from protorect._utils.progress import Progress
 from protorect._utils.text import printable
 from protorect.backbones.weights import TrainedBackbone
@@ -103,7 +103,7 @@ def extract(
     >>> scratch.cleanup()
     """
     if workers is not None:
-        check_whole("workers", workers, 1)
+        check_positive("workers", workers)
     out, folder = Path(out), Path(pictures)
     packed = (folder / MANIFEST).exists()
     if split is not None and folder.exists() and not packed:

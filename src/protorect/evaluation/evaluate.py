@@ -13,7 +13,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from protorect._utils.parameters import check_whole
+from protorect._utils.parameters import check_positive
 from protorect._utils.progress import Progress, part_of, parts_of
 from protorect.core.functional import predictions
 from protorect.errors import OptionError, naming
@@ -252,7 +252,7 @@ def listed_shots(shot: int | Sequence[int] | None, episodes: int | Episodes) -> 
         return [episodes.shot] if isinstance(episodes, Episodes) else list(SHOTS)
     shots: list[Any] = [shot] if isinstance(shot, Real) else list(cast("Sequence[int]", shot))
     for one in shots:
-        check_whole("shot", one, 1)
+        check_positive("shot", one)
     if not shots:
         raise OptionError("no shot given; give at least one.")
     return [int(one) for one in shots]

@@ -15,6 +15,7 @@ from protorect.methods.method import (
     format_value,
 )
 
+_WIDTH = 100  # characters of a line
 HEAD = """\
 # Methods
 
@@ -59,14 +60,14 @@ def about(method: BaseMethod) -> list[str]:
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
 
-def method_text(method: BaseMethod, width: int = 100) -> str:
+def method_text(method: BaseMethod) -> str:
     """Full description of one method, for a terminal."""
     lines = [f"{method.name} ({method.family}): {method.summary}"]
-    lines += ["", *_wrap([*about(method), *_interface(method)], width)]
+    lines += ["", *_wrap([*about(method), *_interface(method)])]
     for option in method.options.parameters():
         value = _format_default(getattr(method.options, option.name))
         text = f"{option.name}={value}: {option.description}"
-        lines += textwrap.wrap(text, width, subsequent_indent="    ")
+        lines += textwrap.wrap(text, _WIDTH, subsequent_indent="    ")
     return "\n".join(lines)
 
 
@@ -83,7 +84,7 @@ def methods_page() -> str:
 def _section(methods: list[BaseMethod]) -> str:
     """The section on methods that share a function and differ in their options."""
     names = ", ".join(f"`{method.name}`" for method in methods)
-    lines = [f"\n## {names}\n", *_wrap([*about(methods[0]), *_interface(methods[0])], 100)]
+    lines = [f"\n## {names}\n", *_wrap([*about(methods[0]), *_interface(methods[0])])]
     options = methods[0].options.parameters()
     if options:
         lines += ["| option | default | |", "|---|---|---|"]
@@ -115,6 +116,6 @@ def _format_default(value: Any) -> str:
     return "none" if value is None else format_value(value)
 
 
-def _wrap(paragraphs: Iterable[str], width: int) -> list[str]:
-    wrapper = textwrap.TextWrapper(width, break_on_hyphens=False)
+def _wrap(paragraphs: Iterable[str]) -> list[str]:
+    wrapper = textwrap.TextWrapper(_WIDTH, break_on_hyphens=False)
     return [line for text in paragraphs for line in (*wrapper.wrap(text), "")]

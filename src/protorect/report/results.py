@@ -40,12 +40,12 @@ def difference_text(difference: Estimate) -> str:
     return f"{difference.mean:+.2f}{_interval(difference.ci95)}"
 
 
-def results_json(results: Sequence[Result], settings: dict[str, Any] | None = None) -> str:
+def results_json(results: Sequence[Result], settings: dict[str, Any]) -> str:
     """Results, every method's paired difference to the first, and the settings, as JSON."""
     document = {
         "results": [result_record(result) for result in results],
         "differences": list(_differences(results)),
-        "settings": settings or {},
+        "settings": settings,
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
