@@ -250,7 +250,9 @@ def _connect(file: Path) -> sqlite3.Connection:
             database.executescript(_SET_UP)
         [[version]] = database.execute("PRAGMA user_version")
         if version != _FORMAT or _objects(database) != _OBJECTS:
-            raise _damaged("a cache changed by another program")
+            error = sqlite3.DatabaseError("a cache changed by another program")
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
         _check_columns(database)
         database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
         database.execute("SELECT 1 FROM files LIMIT 1").fetchall()  # from now on it is in use
@@ -269,12 +271,6 @@ def _objects(database: sqlite3.Connection) -> set[str]:
     """The names of all tables, indices, views and triggers but those of SQLite itself."""
     names = database.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
     return {name for (name,) in names}
-
-
-def _damaged(reason: str) -> sqlite3.Error:
-    error = sqlite3.DatabaseError(reason)
-    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    return error
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
