@@ -53,11 +53,6 @@ def is_hidden(path: str) -> bool:
     return path.startswith((".", "__MACOSX")) or "/." in path or "/__MACOSX" in path
 
 
-def has_picture_suffix(path: str) -> bool:
-    """Whether a file is called like a picture."""
-    return path.lower().endswith(PICTURE_SUFFIXES)
-
-
 def is_picture(path: str, head: bytes) -> bool:
     """Whether a file that begins like this is a picture, whatever it is called.
 

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Self
 
 from protorect._utils.text import possible_name, printable
-from protorect.images.formats import HEAD, has_picture_suffix, is_hidden, is_picture
+from protorect.images.formats import HEAD, PICTURE_SUFFIXES, is_hidden, is_picture
 from protorect.images.memory import FILE_MEMORY
 
 PathLike = str | os.PathLike[str]
@@ -71,7 +71,7 @@ class StoredPicture:
         """Whether it is called like a picture or begins like one, and is not hidden."""
         if is_hidden(self.path):
             return False
-        if has_picture_suffix(self.path):
+        if self.path.lower().endswith(PICTURE_SUFFIXES):
             return True
         try:
             return not self.error and is_picture(self.path, self._read(HEAD))
