@@ -224,12 +224,7 @@ class Groups:
         groups = [
             {"id": one.id, "size": len(one.ids), "ids": list(one.ids[:12])} for one in self.groups
         ]
-        return {
-            "revision": self.revision,
-            "groups": groups,
-            "single": self.single,
-            "single_ids": list(self.single_ids),
-        }
+        return self.__dict__ | {"groups": groups, "single_ids": list(self.single_ids)}
 
 
 @dataclass(frozen=True)
