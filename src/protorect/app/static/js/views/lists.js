@@ -3,7 +3,7 @@
 import { accept } from '../acts.js';
 import { read } from '../api.js';
 import { classMenu } from '../class_menu.js';
-import { $, button, count, h, iconButton, plural, shown } from '../dom.js';
+import { $, button, count, iconButton, plural, shown } from '../dom.js';
 import { Grid } from '../grid.js';
 import { go, view } from '../router.js';
 import { checkedOf, classNamed, groupOf, load, store } from '../store.js';
