@@ -64,9 +64,8 @@ def _systems(
     rows = []
     for key in keys:
         found = [values.get((key, shot)) for shot in SHOTS]
-        texts = [value_text(one) if one else MISSING for one in found]
         chosen = [key] if any(getattr(one, "z", None) for one in found) else []
-        rows.append([*row_names([key], chosen), source, *texts])
+        rows.append([*row_names([key], chosen), source, *map(value_text, found)])
     return rows
 
 
@@ -87,9 +86,8 @@ def side_by_side(versions: Sequence[str], measured: ByKey) -> list[Table]:
     for shot in SHOTS:
         header += [f"{shot}-shot published", *(DATASETS[name] for name in versions)]
         for row, (_, keys, printed) in zip(cells, rows, strict=True):
-            numbers = [measured.get((key, shot)) for key in keys]
             row.append(value_text(published_values()[printed, shot]))
-            row += [measured_text(one) if one else MISSING for one in numbers]
+            row += [measured_text(measured.get((key, shot))) for key in keys]
     return [Table(prose("side by side"), header, cells)]
 
 
@@ -105,8 +103,7 @@ def further_runs(numbers: Sequence[Measurement]) -> list[Table]:
             found = {run: by_run.get((key, shot, run)) for run in runs}
             seeds = [one.value for run, one in found.items() if one and run != "paper"]
             spread = f"{mean(seeds):.2f}, {stdev(seeds):.2f}" if len(seeds) > 1 else MISSING
-            row += [measured_text(one) if one else MISSING for one in found.values()]
-            row.append(spread)
+            row += [*map(measured_text, found.values()), spread]
         header = ["system", *(RUNS[run] for run in runs), "mean and standard deviation of seeds"]
         names = ", ".join(common_names(keys))
         tables.append(Table(prose("further runs", names=names, shot=shot), header, cells))

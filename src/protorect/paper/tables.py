@@ -137,11 +137,7 @@ def _compared(one: _Compared, shot: int, measured: ByKey) -> list[str]:
         difference = _change(one, shot, measured)
     elif printed and number:
         difference = f"{signed(number.value - printed.mean)} {agreement(printed, number)}"
-    return [
-        value_text(printed) if printed else MISSING,
-        measured_text(number) if number else MISSING,
-        difference,
-    ]
+    return [value_text(printed), measured_text(number), difference]
 
 
 def _change(one: _Compared, shot: int, measured: ByKey) -> str:
@@ -190,8 +186,10 @@ def ranks(table: PublishedTable, measured: ByKey) -> list[Element]:
     return [text, Table(prose("ranks caption"), header, [*rows, means])]
 
 
-def value_text(value: Value | Measurement) -> str:
-    """Format a number, such as "70.31 ± 0.93"."""
+def value_text(value: Value | Measurement | None) -> str:
+    """Format a number, such as "70.31 ± 0.93", or that there is none."""
+    if value is None:
+        return MISSING
     return f"{value.mean:.2f}" + ("" if value.ci95 is None else f" ± {value.ci95:.2f}")
 
 
@@ -200,6 +198,6 @@ def signed(difference: float) -> str:
     return f"{difference:+.2f}".replace("-0.00", "+0.00")
 
 
-def measured_text(one: Measurement) -> str:
-    """Format a measured number, such as "99.71 ± 0.07, Z = 10"."""
-    return value_text(one) + ("" if one.z is None else f", Z = {one.z}")
+def measured_text(one: Measurement | None) -> str:
+    """Format a measured number, such as "99.71 ± 0.07, Z = 10", or that there is none."""
+    return value_text(one) + ("" if one is None or one.z is None else f", Z = {one.z}")
