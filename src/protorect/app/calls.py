@@ -104,7 +104,7 @@ def _label(session: LabelingSession, body: dict[str, Any]) -> Any:
 
 
 def _by_number(labels: dict[str, str]) -> dict[int, str]:
-    wrong = next((name for name in labels if not _is_number(name)), None)
+    wrong = next((name for name in labels if not is_number(name)), None)
     if wrong is not None:
         raise OptionError(f"labels has the key {wrong[:40]!r}; the keys are numbers of pictures.")
     return {int(number): name for number, name in labels.items()}
@@ -258,10 +258,11 @@ def _value(name: str, text: str, one: Query) -> Any:
 
 def parse_number(name: str, text: str) -> int:
     """A whole number from 0 up; OptionError if the text is something else."""
-    if not _is_number(text):
+    if not is_number(text):
         raise OptionError(f"{name} is {text[:40]!r}; it must be a whole number from 0 up.")
     return int(text)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is a whole number from 0 up that is not too long to be one of ours."""
     return text.isascii() and text.isdigit() and len(text) <= 16

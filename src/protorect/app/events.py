@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from protorect.app.calls import Query, parse_query
+from protorect.app.calls import Query, is_number, parse_query
 from protorect.labeling.records import Event
 from protorect.labeling.session import LabelingSession
 
@@ -32,7 +32,7 @@ class EventStreams:
             return JSONResponse({"error": sentence}, 429)
         given = parse_query(request.query_params.multi_items(), SINCE)
         last = request.headers.get("last-event-id", "")
-        since = int(last) if last.isascii() and last.isdigit() and len(last) <= 16 else None
+        since = int(last) if is_number(last) else None
         stream = self._stream(given.get("since") if since is None else since)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
