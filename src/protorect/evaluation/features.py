@@ -202,7 +202,7 @@ def _as_tensor(features: ArrayLike | Tensor) -> Tensor:
     if isinstance(features, Tensor):
         check_has_values("features", features)
         tensor = features.detach()
-        if tensor.is_complex() or tensor.layout != torch.strided:
+        if tensor.is_complex():
             raise DataError("features must be a dense tensor of real numbers.")
     else:
         if np.ma.isMaskedArray(features):
