@@ -67,7 +67,6 @@ DATASETS = {name: dataset_of_table(name, table) for name, table in read_toml(_CA
 
 def find_dataset(name: str) -> Dataset:
     """Return the data set of this name; the error for an unknown one suggests the nearest."""
-    try:
-        return DATASETS[name]
-    except KeyError:
-        raise unknown_name("data set", name, DATASETS) from None
+    if name not in DATASETS:
+        raise unknown_name("data set", name, DATASETS)
+    return DATASETS[name]
