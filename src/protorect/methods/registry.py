@@ -71,8 +71,6 @@ def _parse_all(
     specs: str | Method | Iterable[str | Method], everything: Iterable[str]
 ) -> list[Method | PictureMethod]:
     listed = [specs] if isinstance(specs, str | Method) else list(specs)
-    if not listed:
-        raise OptionError("no method given.")
     named = [name for one in listed for name in (everything if one == ALL else [one])]
     return list({one.name: one for one in map(_parse, named)}.values())
 
