@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -52,6 +53,13 @@ def read_text(path: str | os.PathLike[str], errors: str = "strict") -> str:
     except UnicodeDecodeError as error:
         place = f"byte {error.start}"
         raise DataError(f"cannot read {printable(path)}: {place} is not UTF-8.") from error
+
+
+def user_folder(variable: str, default: str) -> Path:
+    """The folder that a variable names, or the default below the home folder; one on Windows."""
+    if sys.platform == "win32":
+        variable, default = "LOCALAPPDATA", "AppData/Local"
+    return Path(os.environ.get(variable) or Path.home() / default) / "protorect"
 
 
 def names_in(folder: str | os.PathLike[str]) -> list[str]:

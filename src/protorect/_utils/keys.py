@@ -2,12 +2,11 @@
 
 import os
 import secrets
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from protorect._utils.files import read_bytes
+from protorect._utils.files import read_bytes, user_folder
 from protorect.errors import DataError
 
 _LENGTH = 32  # bytes
@@ -16,7 +15,7 @@ _LENGTH = 32  # bytes
 def user_key() -> bytes:
     """The key, which is made if there is none; empty where none can be kept."""
     try:
-        path = _state_folder() / "key"
+        path = user_folder("XDG_STATE_HOME", ".local/state") / "key"
         if not path.exists():
             _make(path)
         key = read_bytes(path, _LENGTH)
@@ -40,11 +39,3 @@ def _make(path: Path) -> None:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
-
-
-def _state_folder() -> Path:
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return base / "protorect"

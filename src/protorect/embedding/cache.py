@@ -26,7 +26,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from protorect._utils.files import read_errors
+from protorect._utils.files import read_errors, user_folder
 from protorect._utils.text import printable
 from protorect.errors import DataError
 
@@ -72,12 +72,8 @@ LIMIT (SELECT CAST(? * count(*) AS INTEGER) + 1 FROM files))
 def user_cache() -> Path:
     """The cache folder of this user, where the operating system expects it."""
     if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "protorect"
+        return Path.home() / "Library" / "Caches" / "protorect"
+    return user_folder("XDG_CACHE_HOME", ".cache")
 
 
 def cache_folder(cache: str | os.PathLike[str] | bool) -> str | os.PathLike[str] | None:
