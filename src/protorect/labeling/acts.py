@@ -111,10 +111,7 @@ class LabelState:
 
     def plan(self, act: Act) -> Patch:
         """What an act would change; an error if it cannot be done. Nothing is changed yet."""
-        kind = act["kind"]
-        if kind not in ACTS:
-            raise unknown_name("act", kind, ACTS)
-        return ACTS[kind](self, act)
+        return ACTS[act["kind"]](self, act)
 
     def apply(self, patch: Patch, revision: int) -> None:
         """Carry out a planned act."""
