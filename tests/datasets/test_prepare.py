@@ -52,6 +52,16 @@ def test_the_index_names_the_row_of_every_picture(root, out):
     assert sorted(names) == NAMES
 
 
+@pytest.mark.parametrize("place", ["", "train"])
+def test_hidden_folders_are_no_classes(tmp_path, out, place):
+    for split, names in {"train": NAMES[:3], "test": NAMES[3:]}.items():
+        class_folders(tmp_path / "root" / split, names, each=2)
+    for name in (".ipynb_checkpoints", "__MACOSX"):
+        (tmp_path / "root" / place / name).mkdir()
+    packed = prepare("folder", tmp_path / "root", out, size=16, workers=1)
+    assert packed.split("train").class_names == tuple(NAMES[:3])
+
+
 def test_means_are_of_the_training_pictures(root, out):
     packed = prepare("folder", root, out, size=16)
     train = packed.split("train").images / 255.0

@@ -6,10 +6,10 @@ from protorect.datasets.layouts import DatasetPictures, PicturesByClass, group_b
 from protorect.datasets.splits import SPLITS, ClassSplit
 from protorect.errors import DataError
 from protorect.images.archives import Listing, list_pictures
+from protorect.images.formats import is_hidden
 from protorect.images.stored import StoredPicture
 
 _SPLIT_FOLDERS = {name: name for name in SPLITS} | {"valid": "val", "validation": "val"}
-_HIDDEN = (".", "__MACOSX")
 
 
 def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> DatasetPictures:
@@ -20,7 +20,7 @@ def find_classes(root: Path, scratch: Path, split: ClassSplit | None) -> Dataset
     listing = list_pictures(root, scratch)
     tops = {folder.split("/")[0] for folder in listing.folders}
     tops |= {picture.folders[0] for picture in listing.pictures if picture.folders}
-    tops = {top for top in tops if not top.startswith(_HIDDEN)}
+    tops = {top for top in tops if not is_hidden(top)}
     if len(tops) > 1 and tops <= set(_SPLIT_FOLDERS) and split is None:
         return _from_split_folders(listing)
     return _group(listing, depth=1)
@@ -47,7 +47,7 @@ def _group(listing: Listing, depth: int) -> DatasetPictures:
     classes = [
         folder
         for folder in listing.folders
-        if folder.count("/") == depth - 1 and not folder.startswith(_HIDDEN)
+        if folder.count("/") == depth - 1 and not is_hidden(folder)
     ]
 
     def class_of(picture: StoredPicture) -> str | None:
