@@ -32,25 +32,29 @@ class Answers:
     """Scores of all rows, and what turns them into probabilities."""
 
     ways: NDArray[np.int64]  # (ways,) numbers of the classes that have an embedded example
-    scores: Tensor  # (n, ways)
+    scores: Tensor  # (n, ways); without columns where fewer than two classes have one
     temperature: float = UNCALIBRATED.temperature
     ood: NDArray[np.float32] | None = None  # (n,)
     calibrated: bool = False
 
     @classmethod
-    def none(cls) -> "Answers":
-        """No answers, without ways and scores: fewer than two classes have examples."""
-        return cls(np.empty(0, np.int64), torch.empty(0, 0), calibrated=True)
+    def none(cls, n: int = 0) -> "Answers":
+        """No answers: there are fewer than two classes with examples."""
+        return cls(np.empty(0, np.int64), torch.empty(n, 0), calibrated=True)
 
     @cached_property
     def best(self) -> NDArray[np.int64]:
-        """Number of the most probable class of each row, (n,)."""
+        """Number of the most probable class of each row, (n,); -1 without answers."""
+        if not len(self.ways):
+            return np.full(len(self.scores), -1, np.int64)
         best: NDArray[np.int64] = self.ways[self.scores.argmax(dim=1).numpy()]
         return best
 
     @cached_property
     def probability(self) -> NDArray[np.float32]:
         """Probability of the most probable class, (n,)."""
+        if not len(self.ways):
+            return np.zeros(len(self.scores), np.float32)
         logits = self.scores / self.temperature
         logits -= logits.amax(dim=1, keepdim=True)
         return logits.exp_().sum(dim=1).reciprocal_().numpy()
@@ -58,6 +62,8 @@ class Answers:
     @cached_property
     def margin(self) -> NDArray[np.float32]:
         """Difference of the two highest probabilities, (n,)."""
+        if not len(self.ways):
+            return np.zeros(len(self.scores), np.float32)
         first, second = self.scores.topk(2, dim=1).values.T
         ratio: NDArray[np.float32] = ((second - first) / self.temperature).exp_().numpy()
         return self.probability * (1 - ratio)

@@ -67,7 +67,7 @@ class Engine:
         rows = PictureRows.load(project.home / ROWS, store)
         self._rows_are_saved = rows is not None
         self.rows = rows or PictureRows.of(store, len(store))
-        self.answers = Answers.none()
+        self.answers = Answers.none(len(self.rows.ids))
         self._rescore()
         self.view = self._new_view(self._last_changes())
         self._thread = threading.Thread(target=self._work, name="protorect-answers", daemon=True)
@@ -207,7 +207,7 @@ class Engine:
     def _rescore(self) -> None:
         problem = Problem.of(self.rows, self.state, self.method)
         if problem is None:
-            self.answers = Answers.none()
+            self.answers = Answers.none(len(self.rows.ids))
         else:
             self.answers = rescore(problem, self.answers)
 
@@ -252,7 +252,7 @@ class Engine:
             if self._writable:
                 self.journal.append({"kind": "join", "pictures": count}, durable=False)
             self.rows, self._rows_are_saved = rows, False
-            self.answers = Answers.none()
+            self.answers = Answers.none(len(rows.ids))
             self._rescore()
             self.view = self._new_view(self.view.last)
             revision, self._announced = self.journal.revision, False
