@@ -35,11 +35,11 @@ def pages_mapped(mode: str) -> int:
 
 
 def test_training_steps_after_the_first_ones_map_no_new_pages():
-    # The layout of memory differs from process to process, so three of each are measured.
-    kept = min(pages_mapped("keep") for _ in range(3))
-    returned = max(pages_mapped("return") for _ in range(3))
-    assert returned > 10_000  # else the call would have no effect
-    assert kept < returned / 100
+    # The layout of memory differs from process to process, so up to three of each are tried.
+    returned = (pages_mapped("return") for _ in range(3))
+    most = next((pages for pages in returned if pages > 10_000), 0)
+    assert most  # else the call would have no effect
+    assert any(pages_mapped("keep") < most / 100 for _ in range(3))
 
 
 @pytest.fixture
