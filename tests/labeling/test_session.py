@@ -24,7 +24,7 @@ from protorect import ConflictError, DataError, LabelingSession, NotFoundError, 
 from protorect.cli import main
 from protorect.labeling import answers, engine
 from protorect.labeling.act_journal import ActJournal
-from protorect.labeling.answers import Answers, Problem, calibrate, rescore
+from protorect.labeling.answers import Answers, LabelingTask, calibrate, rescore
 from protorect.labeling.engine import Engine
 from protorect.labeling.picture_store import PictureStore
 from protorect.uncertainty.thresholds import Thresholds
@@ -86,8 +86,8 @@ def test_the_answer_is_that_of_all_labels_at_once(session):
     session.redo()
     assert session.wait(60)
     engine = session._engine
-    problem = Problem.of(engine.rows, engine.state, None)
-    (fresh,) = calibrate(problem, rescore(problem, Answers.none()))
+    task = LabelingTask.of(engine.rows, engine.state, None)
+    (fresh,) = calibrate(task, rescore(task, Answers.none()))
     assert np.array_equal(fresh.best, engine.answers.best)
     assert np.allclose(fresh.probability, engine.answers.probability, atol=1e-5)
     assert np.allclose(fresh.ood, engine.answers.ood, atol=1e-4)

@@ -106,7 +106,7 @@ def test_with_few_labels_proportions_need_more_evidence():
     assert few < 0.1 < 0.5 < many
 
 
-def test_many_queries_are_thinned_and_all_are_scored_by_the_rule():
+def test_many_queries_are_subsampled_and_all_are_scored_by_the_rule():
     support, labels, query = task([3, 3, 3], [120, 100, 80])
     parts = [torch.from_numpy(part)[None] for part in (support, labels, query)]
     chosen = method("bd-cspn-plus:max_queries=100")

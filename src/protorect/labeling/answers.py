@@ -8,13 +8,14 @@ the same one.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from protorect.core.unit_rows import evenly_spaced
 from protorect.labeling.acts import SAID_UNKNOWN, LabelState
 from protorect.labeling.picture_rows import PictureRows
 from protorect.uncertainty.calibrated import UNCALIBRATED, Scored, fit_calibrated
@@ -77,7 +78,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class LabelingTask:
     """The labeled and the unlabeled rows of one moment."""
 
     rows: Tensor  # (n, components)
@@ -90,13 +91,13 @@ class Problem:
     all_fitted: bool  # whether these are all unlabeled rows
 
     @classmethod
-    def of(cls, pictures: PictureRows, state: LabelState, method: str | None) -> "Problem | None":
-        """The problem that the labels pose; None if fewer than two classes have an example."""
+    def of(cls, pictures: PictureRows, state: LabelState, method: str | None) -> Self | None:
+        """The task that the labels pose; None if fewer than two classes have an example."""
         label = state.label[pictures.ids]
         ways = np.unique(label[label >= 0]).astype(np.int64)
         if len(ways) < 2:
             return None
-        support = _thinned(label, state.accepted[pictures.ids], LARGEST_SUPPORT)
+        support = _subsampled(label, state.accepted[pictures.ids], LARGEST_SUPPORT)
         # Pictures marked as unknown would mislead the method, those marked as unsure would not.
         free = np.flatnonzero((label < 0) & (label != SAID_UNKNOWN))
         chosen = method_for(method, len(free), len(ways))
@@ -114,57 +115,59 @@ class Problem:
 
 
 @torch.inference_mode()
-def rescore(problem: Problem, before: Answers) -> Answers:
+def rescore(task: LabelingTask, before: Answers) -> Answers:
     """Score all rows at once; the temperature and the OOD scores of `before` serve meanwhile."""
-    chosen = method_for(problem.method, len(problem.unlabeled), len(problem.ways))
-    unlabeled = problem.rows[problem.unlabeled][None]
-    fitted = chosen.fit(problem.rows[problem.support][None], problem.labels, unlabeled)
-    scores = fitted.rule.scores(problem.rows[None])[0].contiguous()
-    if problem.all_fitted and len(problem.unlabeled):
-        scores[problem.unlabeled] = fitted.unlabeled_scores[0]
+    chosen = method_for(task.method, len(task.unlabeled), len(task.ways))
+    unlabeled = task.rows[task.unlabeled][None]
+    fitted = chosen.fit(task.rows[task.support][None], task.labels, unlabeled)
+    scores = fitted.rule.scores(task.rows[None])[0].contiguous()
+    if task.all_fitted and len(task.unlabeled):
+        scores[task.unlabeled] = fitted.unlabeled_scores[0]
     ood = before.ood if before.ood is not None and len(before.ood) == len(scores) else None
-    return Answers(problem.ways, scores, before.temperature, ood)
+    return Answers(task.ways, scores, before.temperature, ood)
 
 
 @torch.inference_mode()
-def calibrate(problem: Problem, answers: Answers) -> Iterator[Answers]:
+def calibrate(task: LabelingTask, answers: Answers) -> Iterator[Answers]:
     """The same answers with calibrated probabilities, then with out-of-distribution scores, too.
 
-    In large problems a part of the examples, each held out once, and of the other pictures is
+    In large tasks a part of the examples, each held out once, and of the other pictures is
     enough: two parameters are estimated. In small ones both come at once.
     """
-    chosen = method_for(problem.method, len(problem.unlabeled), len(problem.ways))
-    labels = problem.labels.numpy()
-    places = _thinned(labels, np.zeros(len(labels), bool), CALIBRATED_ON)
-    support = problem.rows[problem.support[places]]
-    step = max(1, -(-len(problem.unlabeled) // CALIBRATED_ON))
-    unlabeled = problem.rows[problem.unlabeled[::step]]
-    unknown = problem.rows[problem.unknown]
-    rule, _ = fit_calibrated(chosen, support, problem.labels[places], unlabeled, unknown=unknown)
+    chosen = method_for(task.method, len(task.unlabeled), len(task.ways))
+    labels = task.labels.numpy()
+    places = _subsampled(labels, np.zeros(len(labels), bool), CALIBRATED_ON)
+    support = task.rows[task.support[places]]
+    some = evenly_spaced(len(task.unlabeled), CALIBRATED_ON)
+    unlabeled = task.rows[task.unlabeled[some]]
+    unknown = task.rows[task.unknown]
+    rule, _ = fit_calibrated(chosen, support, task.labels[places], unlabeled, unknown=unknown)
     answers = replace(answers, temperature=rule.calibration.temperature)
-    if len(problem.rows) > _MANY:
+    if len(task.rows) > _MANY:
         yield answers
     parts = []
-    for start in range(0, len(problem.rows), _ROWS_AT_ONCE):
+    for start in range(0, len(task.rows), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)
-        parts.append(rule.ood_scores(Scored(problem.rows[block], answers.scores[block])))
+        parts.append(rule.ood_scores(Scored(task.rows[block], answers.scores[block])))
     yield replace(answers, ood=torch.cat(parts).float().numpy(), calibrated=True)
 
 
-def _thinned(label: NDArray[Any], accepted: NDArray[np.bool_], largest: int) -> NDArray[np.int64]:
-    """Places of the labels: all, or of each class as many as suffice, given labels first."""
-    places = np.flatnonzero(label >= 0)
-    if len(places) <= largest:
-        return places
-    ways = np.unique(label[places])
-    most, chosen = max(10, largest // len(ways)), []
+def _subsampled(
+    label: NDArray[Any], accepted: NDArray[np.bool_], maximum: int
+) -> NDArray[np.int64]:
+    """Positions of the labels, about `maximum` at most: of each class those by hand come first."""
+    labeled = np.flatnonzero(label >= 0)
+    if len(labeled) <= maximum:
+        return labeled
+    ways = np.unique(label[labeled])
+    per_class, chosen = max(10, maximum // len(ways)), []
     for way in ways:
-        members = places[label[places] == way]
-        if len(members) > most:
-            given, taken = members[~accepted[members]], members[accepted[members]]
-            given = given[:: -(-len(given) // most)] if len(given) else given
-            room = most - len(given)
-            taken = taken[:: -(-len(taken) // room)] if room and len(taken) else taken[:0]
-            members = np.concatenate([given, taken])
+        members = labeled[label[labeled] == way]
+        if len(members) > per_class:
+            by_hand, others = members[~accepted[members]], members[accepted[members]]
+            by_hand = by_hand[evenly_spaced(len(by_hand), per_class)]
+            remaining = per_class - len(by_hand)
+            others = others[evenly_spaced(len(others), remaining)] if remaining else others[:0]
+            members = np.concatenate([by_hand, others])
         chosen.append(members)
     return np.sort(np.concatenate(chosen))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from protorect.errors import ConflictError, DataError, ProtorectError
 from protorect.labeling.act_journal import ActJournal
 from protorect.labeling.acts import ACTS, LabelState, Patch
-from protorect.labeling.answers import Answers, Problem, calibrate, rescore
+from protorect.labeling.answers import Answers, LabelingTask, calibrate, rescore
 from protorect.labeling.audit import Audits
 from protorect.labeling.change_log import ChangeLog, LoggedAct
 from protorect.labeling.picture_rows import PictureRows
@@ -205,11 +205,11 @@ class Engine:
         return View.of(self.journal.revision, self.state, *made_of, last)
 
     def _rescore(self) -> None:
-        problem = Problem.of(self.rows, self.state, self.method)
-        if problem is None:
+        task = LabelingTask.of(self.rows, self.state, self.method)
+        if task is None:
             self.answers = Answers.none(len(self.rows.ids))
         else:
-            self.answers = rescore(problem, self.answers)
+            self.answers = rescore(task, self.answers)
 
     def _work(self) -> None:
         while True:
@@ -217,15 +217,15 @@ class Engine:
                 self._changed.wait_for(lambda: self._closed or self._is_due(), _PATIENCE)
                 if self._closed:
                     return
-                count, problem = self._count_to_join(), None
+                count, task = self._count_to_join(), None
                 revision, answers = self.journal.revision, self.answers
                 if not count and not answers.calibrated:
-                    problem = Problem.of(self.rows, self.state, self.method)
+                    task = LabelingTask.of(self.rows, self.state, self.method)
             try:
                 if count:
                     self._join(count)
-                elif problem is not None:
-                    for better in calibrate(problem, answers):
+                elif task is not None:
+                    for better in calibrate(task, answers):
                         if not self._use_calibrated(better, answers, revision):
                             break  # an act has passed it; the next round calibrates that
                         answers = better
