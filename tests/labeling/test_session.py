@@ -641,6 +641,23 @@ def test_a_notebook_shows_a_table_with_everything_escaped(session):
     assert "LabelingSession(" in repr(session)
 
 
+def test_nothing_is_expected_before_the_first_calibration(session, monkeypatch):
+    calibrated = threading.Event()
+
+    def later(*arguments):
+        calibrated.wait(60)
+        yield from calibrate(*arguments)
+
+    monkeypatch.setattr(engine, "calibrate", later)
+    teach(session)
+    assert session.expected_accuracy is None
+    calibrated.set()
+    assert session.wait(60)
+    assert session.expected_accuracy is not None
+    teach(session)  # those of the labels before hold until the new ones are known
+    assert session.expected_accuracy is not None
+
+
 def test_expected_accuracy_has_an_interval_that_narrows(session):
     teach(session)
     assert session.wait(60)

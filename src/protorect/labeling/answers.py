@@ -43,6 +43,11 @@ class Answers:
         """No answers: there are fewer than two classes with examples."""
         return cls(np.empty(0, np.int64), torch.empty(n, 0), calibrated=True)
 
+    @property
+    def was_calibrated(self) -> bool:
+        """Whether the temperature is one of these or of earlier labels."""
+        return self.calibrated or self.temperature != UNCALIBRATED.temperature
+
     @cached_property
     def best(self) -> NDArray[np.int64]:
         """Number of the most probable class of each row, (n,); -1 without answers."""

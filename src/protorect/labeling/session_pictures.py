@@ -74,8 +74,8 @@ class SessionPictures:
     def expected_accuracy(self) -> Estimate | None:
         """The share of labels that are right, as far as the probabilities say, with an interval."""
         view = self._engine.view
-        if not len(view.answers.ways):
-            return None  # nothing is proposed
+        if not len(view.answers.ways) or not view.answers.was_calibrated:
+            return None  # nothing is proposed, or its probabilities say nothing yet
         proposed = view.labeled & (view.status == PROPOSED)
         checked = int(view.labeled.sum()) - int(proposed.sum())
         examples = int((self._engine.state.label >= 0).sum())
