@@ -62,13 +62,13 @@ def evaluate(
     labels
         (n,), numbers or strings.
     methods
-        Names, with or without options: "bd-cspn", "bd-cspn:z=4,epsilon=20"; "all" for all. Or own
-        functions (support, labels, query, ways) -> scores: support (tasks, n, dim) and query
-        (tasks, m, dim), raw float32, labels (tasks, n), scores (tasks, m, ways). Their names are
-        spelled "FILE.py:function" or "package.module:function".
+        Names, with or without options: "bd-cspn", "bd-cspn:z=4,epsilon=20"; "all" for all on
+        features. Or own functions (support, labels, query, ways) -> scores: support (tasks, n, dim)
+        and query (tasks, m, dim), raw float32, labels (tasks, n), scores (tasks, m, ways). Their
+        names are spelled "FILE.py:function" or "package.module:function".
     shot
-        One or several, which share their classes and queries; 1 and 5 if not given, or the shot
-        of given `Episodes`.
+        One or several, which use the same classes and queries; 1 and 5 if not given, or the
+        shot of given `Episodes`.
     way, query, seed, dirichlet, distractors, present, groups
         See `sample_episodes`; the first six are not used with given `Episodes`.
     episodes
@@ -193,8 +193,8 @@ def choose_z(
 ) -> list[Choice]:
     """Select the Z of every method that has a free one, at every shot, on validation episodes.
 
-    Every Z up to the number of queries per class is tried, and no limit. `features` and `labels`
-    are of validation classes; `options` are further arguments of `evaluate`.
+    Every Z up to the number of queries per class is tried, and None (no limit). `features` and
+    `labels` are of validation classes; `options` are further arguments of `evaluate`.
     """
     resolved = resolve_methods(methods)
     free = [one for one in resolved if isinstance(one, Method) and has_free_z(one)]

@@ -20,7 +20,7 @@ _SECONDS_BETWEEN_REPORTS = 0.5
 
 
 class BackgroundEmbedding:
-    """Fills the store of a project; `problem` is why it had to stop before the end, if it had to.
+    """Fills the store of a project; `problem` is the reason if it stopped before the end.
 
     Thumbnails are made in the same pass, while the file is still in the system's memory.
     """

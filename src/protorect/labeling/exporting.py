@@ -26,7 +26,7 @@ _FOLDERS = {"unsure": UNSURE, "unknown": UNKNOWN}
 
 
 def labeled_pictures(view: View) -> list[Labeled]:
-    """All pictures that have a label or were set aside, but for unreadable ones.
+    """All pictures that have a label or were set aside, except unreadable ones.
 
     Those that were not embedded yet are there if a person labeled them.
     """
@@ -94,8 +94,8 @@ def export_session(
         "cache": options.pop("cache", True),
     }
     rows = _included(labeled_pictures(engine.view), include, minimum)
-    every = Rows(tuple(rows), ExportOptions(**options), tuple(classifier.items()))
-    return Exported(os.fspath(path), export(every, path, format))
+    exported = Rows(tuple(rows), ExportOptions(**options), tuple(classifier.items()))
+    return Exported(os.fspath(path), export(exported, path, format))
 
 
 def export_sorted(
@@ -128,12 +128,13 @@ def export_sorted(
                 row = one.prediction._replace(path=file)
                 rows.append(Labeled(row, status or "proposed"))
     classifier = (("cache", options.pop("cache", True)), ("source", network or DEFAULT_SOURCE))
-    every = Rows(tuple(_included(rows, include, minimum)), ExportOptions(**options), classifier)
-    return Exported(os.fspath(path), export(every, path, format))
+    included = tuple(_included(rows, include, minimum))
+    exported = Rows(included, ExportOptions(**options), classifier)
+    return Exported(os.fspath(path), export(exported, path, format))
 
 
 def _included(rows: list[Labeled], include: str, minimum: float | None) -> list[Labeled]:
-    """Those rows that are asked for."""
+    """Those rows that are asked for: all, checked ones, or also those of a minimum probability."""
     check_choice("include", include, INCLUDE)
     if minimum is not None and not (isinstance(minimum, int | float) and 0 <= minimum <= 1):
         raise OptionError(f"min_probability is {minimum!r}; it must lie in 0 .. 1.")
@@ -141,6 +142,7 @@ def _included(rows: list[Labeled], include: str, minimum: float | None) -> list[
         raise OptionError('include="from" needs min_probability, such as 0.9.')
     if include == "all" and minimum is None:
         return rows
+    # No probability is as high as 2.
     least = 2.0 if include == "checked" or minimum is None else minimum
     return [
         row

@@ -20,7 +20,7 @@ from protorect.uncertainty.ood import SimilarityRule, fit_similarity
 
 # Where nothing can be calibrated. The temperature is that of eq. (1) for cosines.
 UNCALIBRATED = Calibration(temperature=0.1, mean=0.0, deviation=1.0)
-_SCALE_SAMPLES = 2000  # from which the scale of a rule's scores is estimated
+_SCALE_SAMPLES = 2000  # maximum number to estimate the scale of a rule's scores from
 
 
 class Scored(NamedTuple):
@@ -41,7 +41,7 @@ class CalibratedRule:
     rule: Rule  # of the method
     similarity: SimilarityRule
     calibration: Calibration
-    score_scale: float = 1.0  # of the rule's scores, to the scale of those of unlabeled samples
+    score_scale: float = 1.0  # from the rule's scores to those of the unlabeled samples
 
     def new_scores(self, samples: Tensor) -> Tensor:
         """Scores (n, ways) of new samples (1, n, dim), on the scale of the unlabeled samples'."""
@@ -93,8 +93,7 @@ def fit_calibrated(
 def _score_scale(rule: Rule, temperature: float, unlabeled: Scored) -> float:
     """The factor that gives the rule's scores the confidence of the method's scores.
 
-    A rule that is not the method's own has scores on another scale: they are cosines, whatever the
-    method computes.
+    The rule of a method that has none of its own gives cosines with prototypes, on another scale.
     """
     some = unlabeled.part(evenly_spaced(len(unlabeled.features), _SCALE_SAMPLES))
     target = top_probability(some.scores / temperature)
