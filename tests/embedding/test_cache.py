@@ -2,7 +2,9 @@
 
 import os
 import sqlite3
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -171,6 +173,26 @@ def test_a_cache_of_another_version_is_replaced(colors, counting, tmp_path, vers
     embed(colors, counting, file.parent)
     assert counting.count == 72
     assert os.listdir(file.parent) == [FILE]
+
+
+def test_processes_that_replace_a_cache_at_the_same_time_share_the_new_one(tmp_path):
+    file = tmp_path / "cache" / FILE
+    for _ in range(5):
+        FeatureCache(file.parent).__exit__()
+        change(file, "PRAGMA user_version = 1")
+        start = threading.Barrier(4)
+
+        def use(number, start=start):
+            start.wait()
+            with FeatureCache(file.parent) as cache:
+                cache.put_bytes("maker", bytes([number]), b"made")
+            return cache.problem
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(use, range(4))) == [""] * 4
+        with FeatureCache(file.parent) as cache:
+            found = [cache.get_bytes("maker", bytes([number])) for number in range(4)]
+        assert found == [b"made"] * 4
 
 
 def test_a_cache_of_another_version_that_is_in_use_is_left_alone(colors, counting, tmp_path):

@@ -6,7 +6,7 @@ digest of a network, or the name of a kind of thumbnail) and by the SHA-256 of t
 the modification time of the file are the same.
 
 Several processes may use it at once. What is stored carries a checksum, and is computed again where
-that does not fit. A cache of another version is replaced, since all of it can be computed again. A
+that does not fit. A cache of another version is emptied, since all of it can be computed again. A
 damaged one is set aside under another name and a new one is begun; a file that is not a cache is
 refused, never changed. Where a cache cannot be written, everything works without it.
 """
@@ -37,6 +37,7 @@ _FORMAT = 2
 _APPLICATION = 0x70726F74  # "prot", in the header of the file
 _DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _TIMEOUT = 60.0  # seconds to wait for another process
+_TRIES, _SECONDS = 10, 0.1  # to replace a cache that another process has open
 # A change within the resolution of the file system's clock would not be noticed.
 _MIN_AGE_NS = 2_000_000_000
 _OBJECTS = {"features", "by_use", "files"}
@@ -182,7 +183,7 @@ class FeatureCache:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
-                _remove_other_version(file)
+                _empty_other_version(file)
                 self._database = _connect(file)
             except sqlite3.Error as error:
                 if not _is_damage(error):
@@ -221,21 +222,42 @@ class FeatureCache:
             self._run(_EVICT_FILES, [(fraction,)])
 
 
-def _remove_other_version(file: Path) -> None:
-    """Remove a cache that another version of protorect made; sqlite3.Error if it is in use."""
-    if not file.exists():
-        return
-    with closing(sqlite3.connect(file, timeout=_TIMEOUT)) as database:
-        [[version]] = database.execute("PRAGMA user_version")
-        [[application]] = database.execute("PRAGMA application_id")
-        if version == _FORMAT:
+def _empty_other_version(file: Path) -> None:
+    """Empty a cache that another version of protorect made; sqlite3.Error if it is in use."""
+    for left in reversed(range(_TRIES)):
+        if not file.exists():
             return
-        if application != _APPLICATION and not (version == 1 and _has_first_format(file)):
+        try:
+            with closing(sqlite3.connect(file, timeout=_TIMEOUT, isolation_level=None)) as database:
+                if _is_other_version(database, file):
+                    # Fails while another process has the cache open.
+                    database.execute("PRAGMA journal_mode = DELETE")
+                    _drop_tables(database, file)
             return
-        # Fails while another process has the cache open, and leaves no log that would be applied
-        # to the new one.
-        database.execute("PRAGMA journal_mode = DELETE")
-    file.unlink()
+        except sqlite3.OperationalError:  # perhaps another process that is about to do the same
+            if not left:
+                raise
+            time.sleep(_SECONDS)
+
+
+def _is_other_version(database: sqlite3.Connection, file: Path) -> bool:
+    [[version]] = database.execute("PRAGMA user_version")
+    [[application]] = database.execute("PRAGMA application_id")
+    own = application == _APPLICATION or (version == 1 and _has_first_format(file))
+    return own and version != _FORMAT
+
+
+def _drop_tables(database: sqlite3.Connection, file: Path) -> None:
+    """Drop all tables, unless another process has replaced the cache meanwhile."""
+    database.execute("BEGIN EXCLUSIVE")
+    if _is_other_version(database, file):
+        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (name,) in tables:
+            quoted = name.replace('"', '""')
+            database.execute(f'DROP TABLE "{quoted}"')
+        database.execute("PRAGMA user_version = 0")
+    database.execute("COMMIT")
+    database.execute("VACUUM")
 
 
 def _connect(file: Path) -> sqlite3.Connection:

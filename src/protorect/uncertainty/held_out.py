@@ -14,7 +14,7 @@ from torch import Tensor
 from protorect.core.unit_rows import evenly_spaced
 from protorect.methods import Method
 
-TASKS = 8  # approximate maximum number of tasks, each with some examples held out
+TASKS = 8  # maximum number of tasks, each with some examples held out
 MAX_HELD_OUT = 400  # approximate maximum number of held-out examples
 _MAX_UNLABELED = 600  # unlabeled samples in a task
 _UNLABELED_PER_CLASS = 15  # that maximum per class, if it is more
@@ -53,16 +53,15 @@ def hold_out(method: Method, support: Tensor, labels: Tensor, unlabeled: Tensor)
 
 
 def _groups(labels: Tensor) -> list[list[int]]:
-    """Examples that are held out together, in about TASKS groups.
+    """Examples that are held out together: one of every class with several, where shots are equal.
 
-    A group has at most one example of a class that has TASKS or fewer, and never all of a class.
+    So all classes have one example less, and none has an advantage. There are at most TASKS groups;
+    a class with more examples has several in each.
     """
-    by_shot: defaultdict[int, list[int]] = defaultdict(list)  # the n-th example of every class
+    groups: defaultdict[int, list[int]] = defaultdict(list)
     seen, shots = Counter[int](), labels.bincount().tolist()
     for i, label in enumerate(labels.tolist()):
         if shots[label] > 1:
-            by_shot[seen[label] % TASKS].append(i)
+            groups[seen[label] % TASKS].append(i)
             seen[label] += 1
-    count = sum(map(len, by_shot.values()))
-    size = max(1, -(-count // TASKS))
-    return [shot[i : i + size] for shot in by_shot.values() for i in range(0, len(shot), size)]
+    return list(groups.values())
