@@ -10,6 +10,7 @@ import urllib.request
 
 import pytest
 
+from helpers.labeling_server import opened
 from protorect.cli import main
 
 
@@ -57,6 +58,9 @@ def test_a_killed_server_loses_no_act_and_ctrl_c_ends_it(colors):
         (["{pictures}", "{examples}"], "--out is missing"),
         (["{pictures}", "--out", "{root}/p", "--port", "99999"], "give another --port"),
         (["{pictures}", "--out", "{root}/p", "--host", "256.1.1.1"], "give another --port"),
+        (["{pictures}", "--out", "{root}/p", "--host", ""], "the host is empty"),
+        (["{pictures}", "--out", "{root}/p", "--token", "a b"], "letters, digits"),
+        (["{pictures}", "--out", "{root}/p", "--token", "%41"], "letters, digits"),
     ],
 )
 def test_mistakes_are_one_sentence(colors, capsys, arguments, words):
@@ -76,3 +80,24 @@ def test_a_port_in_use_leaves_no_project(colors, capsys):
     error = capsys.readouterr().err
     assert f"port {port} (Address already in use); give another --port" in error
     assert not (colors.root / "p").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["{project}", "--network", "nosuch"], "nosuch"),
+        (["{project}", "--device", "nosuch"], "nosuch"),
+        (["{root}/nothing", "--out", "{project}"], "nothing"),
+    ],
+)
+def test_mistakes_leave_an_existing_project_as_it_is(colors, capsys, arguments, words):
+    project = colors.root / "project"
+    with opened(colors):
+        pass
+    settings = (project / "project.json").read_bytes()
+    given = [one.format(project=project, root=colors.root) for one in arguments]
+    assert main(["label", *given, "--no-browser"]) == 2
+    shown = capsys.readouterr()
+    assert words in shown.err
+    assert shown.err.count("\n") == 1
+    assert (project / "project.json").read_bytes() == settings

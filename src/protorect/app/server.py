@@ -1,5 +1,6 @@
 """Serve a labeling session: the page, its files and the HTTP API."""
 
+import re
 import secrets
 import shlex
 import socket
@@ -31,6 +32,7 @@ from protorect.labeling.session import LabelingSession
 
 STATIC = Path(__file__).parent / "static"
 _BACKLOG = 4096  # connections that wait to be accepted
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]+")
 _STOP = 1  # seconds that open connections get when the server stops
 _STATUSES: dict[type[Exception], int] = {NotFoundError: 404, ConflictError: 409}
 
@@ -42,6 +44,15 @@ class Address:
     host: str = "127.0.0.1"
     port: int = 0  # 0 for a free one
     token: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.host:
+            raise OptionError("the host is empty; give the address to listen on.")
+        if self.token and not _TOKEN.fullmatch(self.token):
+            raise OptionError(
+                f"the token is {self.token!r}; it may have letters, digits and . _ ~ - only, which "
+                "stand in an address as they are."
+            )
 
     @property
     def url(self) -> str:

@@ -103,6 +103,8 @@ def open_project(
             if not is_project(root):  # else another process was faster
                 given = (sources, network, options.method, *_values(thresholds))
                 Project.create(root, Settings(uuid.uuid4().hex, *given), listing)
+    else:
+        _check_new_settings(Project(root), sources, options)
     _check_names(found)
     with ExitStack() as stack:
         stack.enter_context(writing(root))
@@ -185,6 +187,16 @@ def _check_names(found: Examples) -> None:
         name = checked_class_name(label)
         check_is_new(name, names)
         names.append(name)
+
+
+def _check_new_settings(
+    project: Project, sources: tuple[str, ...] | None, options: Options
+) -> None:
+    """Raise if an existing project cannot take the pictures or the network that are given."""
+    if sources is not None and sources != project.settings.sources:
+        find_all(sources, project.root, missing_ok=False)
+    if options.source is not None or (options.precision, options.device) != ("auto", "auto"):
+        options.embedder(os.fspath(options.source or project.settings.network))
 
 
 def _update(
