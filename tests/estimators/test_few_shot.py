@@ -260,6 +260,27 @@ def test_many_similar_samples_are_not_confused():
     assert not samples.find(known[codes[:half]].astype(np.float32))[1].any()
 
 
+def test_equal_unlabeled_samples_have_one_answer_also_after_loading(tmp_path):
+    support, labels = clusters(4, 1, 16, 2.0, 0)
+    samples, _ = clusters(4, 12, 16, 2.0, 1)
+    twice = np.repeat(samples, 2, axis=0)[np.random.default_rng(0).permutation(2 * len(samples))]
+    classifier = FewShotClassifier("label-propagation", calibrate=False)
+    classifier.fit(support, labels, X_unlabeled=twice)
+    classifier.save(tmp_path / "c.safetensors")
+    loaded = FewShotClassifier.load(tmp_path / "c.safetensors")
+    np.testing.assert_array_equal(loaded.transduction_, classifier.transduction_)
+    np.testing.assert_array_equal(loaded.predict(twice), loaded.transduction_)
+
+
+def test_a_method_with_options_of_numpy_is_saved(tmp_path):
+    support, labels = clusters(3, 2, 8, 1.0, 0)
+    chosen = METHODS["bd-cspn"].with_options(z=np.int64(4), epsilon=np.float32(5), shift=np.False_)
+    assert chosen.name == "bd-cspn:z=4,epsilon=5.0,shift=false"
+    classifier = FewShotClassifier(chosen).fit(support, labels)
+    classifier.save(tmp_path / "c.safetensors")
+    assert FewShotClassifier.load(tmp_path / "c.safetensors").method == chosen.name
+
+
 def test_a_method_object_is_saved_by_its_name(tmp_path):
     X, y, unlabeled, new = task()
     chosen = METHODS["bd-cspn"].with_options(z=4).with_options(z=3)
@@ -269,7 +290,7 @@ def test_a_method_object_is_saved_by_its_name(tmp_path):
     assert loaded.method == "bd-cspn:z=3"
     np.testing.assert_array_equal(loaded.predict_proba(new), original.predict_proba(new))
     centered = METHODS["simpleshot"].with_options(base_mean=X.mean(axis=0))
-    with pytest.raises(DataError, match="cannot save the method simpleshot:.*in Python only"):
+    with pytest.raises(DataError, match="cannot save the method simpleshot:.*set it in Python"):
         FewShotClassifier(centered).fit(X, y).save(tmp_path / "other.safetensors")
 
 

@@ -27,6 +27,11 @@ class KnownSamples:
         hashes, order = torch.sort(
             torch.cat([torch.empty(0, dtype=torch.int64), *parts]), stable=True
         )
+        first = torch.searchsorted(hashes, hashes)
+        repeated = first != torch.arange(len(hashes))
+        if repeated.any():  # equal samples get one answer, that of the first
+            scores = scores.clone()
+            scores[order[repeated]] = scores[order[first[repeated]]]
         return cls(hashes, scores.contiguous(), order)
 
     def find(self, samples: Array) -> tuple[Tensor, Tensor]:
