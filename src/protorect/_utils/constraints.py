@@ -86,6 +86,7 @@ def flag() -> Constraint:
         ("true", "false"),
         lambda value: type(value).__name__ in ("bool", "bool_"),
         read=lambda text: _FLAGS[text.lower()],
+        store=bool,
     )
 
 
@@ -133,6 +134,7 @@ def number(
         allows,
         f"a {noun}",
         kind,
+        lambda value: value if isinstance(value, int | float) else kind(value),
         limits=text if kind is float and high < math.inf else "",
         plural=f"{noun}s {text}",
     )
@@ -146,7 +148,7 @@ def numbers(one: Constraint) -> Constraint:
         f"{one.expected}, or several as in 0.5/0.4/0.3,",
         # `one` is made by `number`, which always gives a `read`.
         lambda text: [one.read(part) for part in text.split("/")],  # type: ignore[misc]
-        tuple,
+        lambda value: tuple(map(one.store, value)),
         item=one,
     )
 
@@ -163,7 +165,7 @@ def pairs(one: Constraint, names: tuple[str, str]) -> Constraint:
         lambda value: _is_list(value) and all(map(is_pair, value)),
         f"a list such as [{pair}, ...]",
         lambda text: tomllib.loads(f"pairs = {text}")["pairs"],
-        lambda value: tuple(map(tuple, value)),
+        lambda value: tuple(tuple(map(one.store, pair)) for pair in value),
     )
 
 
