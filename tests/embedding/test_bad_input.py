@@ -89,7 +89,7 @@ def test_outputs_that_cannot_be_written(weights, noise, tmp_path, refused):
     (tmp_path / "full" / "mine.txt").write_text("mine")
     assert "is not a feature store" in refused(weights, noise, tmp_path / "full")
     np.savez(tmp_path / "other.npz", features=np.zeros(3))
-    assert "does not say by what" in refused(weights, noise, tmp_path / "other.npz")
+    assert "no record of its origin" in refused(weights, noise, tmp_path / "other.npz")
     (tmp_path / "f.npz.partial").write_text("mine")
     assert "cannot write" in refused(weights, noise, tmp_path / "f.npz")
 

@@ -151,7 +151,18 @@ def test_a_partial_extraction_of_an_earlier_version_is_computed_again(
 
 @pytest.mark.parametrize(
     "record",
-    ["", "{}", "[40]", '["a", [], ""]', '[101, [], ""]', '[9, [[100, "x"]], ""]', "[9, [], 1]"],
+    [
+        *(
+            "",
+            "{}",
+            "[40]",
+            '["a", [], ""]',
+            '[101, [], ""]',
+            '[9, [[100, "x"]], ""]',
+            "[9, [], 1]",
+        ),
+        *('[8, [[8, "x"]], ""]', '[8, [[1, "x"], [1, "x"]], ""]', '[8, [[2, "x"], [1, "x"]], ""]'),
+    ],
 )
 @pytest.mark.usefixtures("small_blocks")
 def test_a_damaged_record_of_what_is_done_is_not_used(weights, noise, expected, tmp_path, record):

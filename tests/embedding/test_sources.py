@@ -4,6 +4,7 @@ import builtins
 import copy
 import hashlib
 import json
+import os
 import pickle
 
 import numpy as np
@@ -99,6 +100,8 @@ def test_an_onnx_file(tmp_path, shape):
 def test_unusable_onnx_files_and_options_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"cannot read .*nowhere.onnx: No such file"):
         load_embedder(f"onnx:{tmp_path}/nowhere.onnx")
+    with pytest.raises(DataError, match="it is not a regular file"):
+        load_embedder(f"onnx:{os.devnull}")
     (tmp_path / "text.onnx").write_text("hello")
     with pytest.raises(DataError, match="is no ONNX network that can be run"):
         load_embedder(f"onnx:{tmp_path}/text.onnx")

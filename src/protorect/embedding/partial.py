@@ -65,11 +65,14 @@ class Done(NamedTuple):
 
     @classmethod
     def load(cls, path: Path, count: int) -> Self:
-        """Read what was written for `count` pictures; nothing is done if that is not readable."""
+        """Read what was written for `count` pictures; nothing is done if that cannot be right."""
         expected = (range(count + 1), [(range(count), str)], str)
         try:
             pictures, unreadable, digest = read_json(path, expected)
         except DataError:
+            return cls()
+        positions = [position for position, _ in unreadable]
+        if positions != sorted(set(positions)) or max(positions, default=-1) >= pictures:
             return cls()
         return cls(pictures, tuple((position, reason) for position, reason in unreadable), digest)
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorect._utils.files import read_errors, sha256_of_file
+from protorect._utils.files import open_file, sha256_of_file
 from protorect._utils.parameters import LARGEST_SIZE, parameter
 from protorect.backbones.inference import convert
 from protorect.backbones.preprocessing import Preprocessing
@@ -104,7 +104,7 @@ def parse_onnx(spelling: str) -> tuple[Path, OnnxOptions]:
 
 
 def _session(path: Path) -> tuple[Any, str]:
-    with read_errors(path):
+    with open_file(path):  # of a pipe or a device there is no end
         digest = sha256_of_file(path)
     try:
         return open_session(path), digest
