@@ -107,7 +107,10 @@ def _by_number(labels: dict[str, str]) -> dict[int, str]:
     wrong = next((name for name in labels if not is_number(name)), None)
     if wrong is not None:
         raise OptionError(f"labels has the key {wrong[:40]!r}; the keys are numbers of pictures.")
-    return {int(number): name for number, name in labels.items()}
+    by_number = {int(number): name for number, name in labels.items()}
+    if len(by_number) < len(labels):
+        raise OptionError("labels has one picture twice, with other digits in front of its number.")
+    return by_number
 
 
 def _change_class(session: LabelingSession, body: dict[str, Any]) -> Any:
@@ -252,7 +255,7 @@ def _value(name: str, text: str, one: Query) -> Any:
     words = text.split(",") if one.kind == "choices" else [text]
     wrong = next((word for word in words if word not in one.choices), None)
     if wrong is not None:
-        raise OptionError(f"{name} is {wrong!r}; it must be one of {', '.join(one.choices)}.")
+        raise OptionError(f"{name} is {wrong[:40]!r}; it must be one of {', '.join(one.choices)}.")
     return words if one.kind == "choices" else words[0]
 
 

@@ -186,6 +186,7 @@ def application(session: LabelingSession, address: Address) -> Starlette:
             BodyTooLargeError: _too_large,
         },
     )
+    app.router.redirect_slashes = False
     app.state.streams = streams
     return app
 
