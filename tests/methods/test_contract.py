@@ -131,6 +131,7 @@ def test_zero_and_duplicate_features_give_finite_scores(name):
     assert short(name)(support, labels, query).isfinite().all()
     same = torch.ones_like(support), labels, torch.ones_like(query)
     assert short(name)(*same).isfinite().all()
+    assert short(name)(torch.zeros_like(support), labels, query).isfinite().all()
 
 
 @every_method

@@ -15,6 +15,7 @@ _MAX_STEPS = 100
 _MAX_CG_ITERATIONS = 250
 _MAX_HALVINGS = 50
 _TOLERANCE = 1e-8  # of the gradient's norm, relative to the start
+_ROUNDING = 1e-6  # of the loss; a gradient that starts below it, as of rows of zeros, is rounding
 _CG_TOLERANCE = 1e-3  # of the residual's norm in one Newton step, relative to its start
 
 
@@ -41,7 +42,7 @@ def fit_logistic(gram: Tensor, targets: Tensor, c: float) -> tuple[Tensor, Tenso
         p = torch.softmax(point.logits, dim=-1)
         gradient = _gradient(gram, point, p - targets, c)
         square = _inner(gradient, gradient)  # (tasks, 1, 1)
-        start = square if start is None else start
+        start = square.clamp_min((_ROUNDING * c * len(targets[0])) ** 2) if start is None else start
         running = square > _TOLERANCE**2 * start
         if not running.any():
             break
