@@ -17,12 +17,12 @@ def calibration_error(probability, correct):
 @pytest.mark.parametrize("name", ["bd-cspn-plus", "bd-cspn-classes", "bd-cspn", "cspn", "bd-i"])
 def test_probabilities_are_calibrated(name):
     errors = []
-    for seed in range(4):
+    for seed in range(12):
         support, labels, unlabeled, truth = task(ways=8, spread=2.0, seed=seed)
         result = classify(support, labels, unlabeled, name)
         errors.append(calibration_error(result.probability, result.best == truth))
         assert result.method == name
-    assert np.mean(errors) < 0.09
+    assert np.mean(errors) < 0.085
 
 
 def test_distractors_score_high_and_few_samples_of_the_classes_do():
