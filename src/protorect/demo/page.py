@@ -36,7 +36,7 @@ def demo_page(omniglot: OmniglotResult, photographs: SortResult, out: Path) -> s
         "With one labeled drawing of each character, nearest prototypes classify "
         f"{accuracy_text(basic)} % of the other drawings correctly. Prototypes that are rectified "
         f"with these unlabeled drawings reach {accuracy_text(rectified)} %, "
-        f"{effect_text(rectified.minus(basic))} on the same tasks. Measured "
+        f"{effect_text(rectified.minus(basic))} on the same episodes. Measured "
         "just now, with data and networks that come with the package."
     )
     summaries = {f"`{name}`": DESCRIBED[name].summary for name in METHODS if name in DESCRIBED}
@@ -125,9 +125,9 @@ def _episode_section(omniglot: OmniglotResult) -> Section:
             f"the {QUERY} others are to be classified. Blue: wrong by nearest prototypes, with the "
             "class it was taken for, and right after rectification. Orange: wrong after it.",
             f"This is the episode in which the most was corrected, {corrected[number].sum()} of "
-            f"{before[number].sum()} errors. In all {len(omniglot.episodes)} tasks, {before.sum()} "
-            f"drawings were wrong; rectification corrected {corrected.sum()} of them and made "
-            f"{broken.sum()} new errors.",
+            f"{before[number].sum()} errors. In all {len(omniglot.episodes)} episodes, "
+            f"{before.sum()} drawings were wrong; rectification corrected {corrected.sum()} of "
+            f"them and made {broken.sum()} new errors.",
             *episode_strips(omniglot, number, RECTIFIED),
         ],
     )
