@@ -178,7 +178,8 @@ def test_a_cache_of_another_version_is_replaced(colors, counting, tmp_path, vers
 def test_processes_that_replace_a_cache_at_the_same_time_share_the_new_one(tmp_path):
     file = tmp_path / "cache" / FILE
     for _ in range(5):
-        FeatureCache(file.parent).__exit__()
+        with FeatureCache(file.parent):
+            pass
         change(file, "PRAGMA user_version = 1")
         start = threading.Barrier(4)
 
